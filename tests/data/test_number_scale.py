@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.data.validation import MOST_LEVELS, OutcomeError
+from bayesatk.data.validation import MAX_LEVELS, OutcomeError
 
 
 def means(data: bk.Outcomes) -> np.ndarray:
@@ -45,7 +45,7 @@ def test_zeros_and_ones_are_right_and_wrong() -> None:
 def test_many_numbers_keep_their_means_and_ends() -> None:
     raw = rewards(1, systems=3, questions=80)
     data = bk.tally(dict(zip("abc", raw, strict=True)), scores=(0, 1))
-    assert data.dataset.sizes["category"] <= MOST_LEVELS
+    assert data.dataset.sizes["category"] <= MAX_LEVELS
     np.testing.assert_allclose(means(data), raw.mean(axis=(1, 2)), atol=1e-4)
     count = data.dataset["count"]
     for end in (0, -1):

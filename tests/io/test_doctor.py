@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 import bayesatk as bk
-from tests.io.logs import LOGS, QUIET, written_json
+from tests.io.logs import QUIET, written_json
 
 pytestmark = QUIET
 

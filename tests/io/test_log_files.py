@@ -19,7 +19,6 @@ from tests.io.logs import (
     load_quietly,
     only,
     refused,
-    said_or_refused,
     samples_file,
     tau_run,
     totals,

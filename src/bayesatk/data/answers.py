@@ -1,4 +1,4 @@
-"""Answers given in trials: compared, grouped by question, each right or wrong, for votes."""
+"""Answers in trials, compared and counted by question, for votes between them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from bayesatk.data.validation import OutcomeError, is_category, is_missing, show
 from bayesatk.priors import AnswerHyperPrior, AnswerPrior
 
 Normalise = Literal["exact", "strip", "casefold"] | Callable[[str], str]
-RIGHT, UNKNOWN = 1, -1  # marks; 0 is wrong
+RIGHT, UNKNOWN = 1, -1  # marks of answers; 0 is wrong
 
 
 @dataclass(frozen=True)
 class AnswerRules:
-    """How answers are compared, and what their marks and their absence mean.
+    """Rules for comparing answers, for conflicting marks and for trials without an answer.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class AnswerRules:
         """Return the text by which an answer is compared; None for no answer."""
         if is_missing(answer):
             return None
-        text = _text(answer)
+        text = _answer_text(answer)
         if callable(self.normalise):
             return _normalised(self.normalise, text)
         if self.normalise != "exact":
@@ -77,7 +77,7 @@ class AnswerRules:
         return (text.casefold() if self.normalise == "casefold" else text) or None
 
     def apply_all(self, answers: Sequence[object]) -> list[str | None]:
-        """Return the texts by which answers are compared; each distinct text is normalised once."""
+        """Return the texts by which answers are compared, each distinct text normalised once."""
         texts = {answer for answer in answers if type(answer) is str}
         normalised = {text: self.apply(text) for text in texts}
         return [
@@ -85,7 +85,7 @@ class AnswerRules:
         ]
 
     def right_answers(self, value: Any, where: str) -> set[str]:
-        """Return the texts of the right answers that a reference holds: one, or several."""
+        """Return the normalised right answers in a reference, which holds one or several."""
         several = isinstance(value, list | tuple | set | frozenset | np.ndarray)
         texts = {self.apply(answer) for answer in (value if several else [value])}
         right = {text for text in texts if text is not None}
@@ -107,7 +107,7 @@ class AnswerRules:
 
 
 def _normalised(normalise: Callable[[str], str], text: str) -> str | None:
-    """Return what a function that was given makes of a text."""
+    """Return the result of the function of the rules, None for "", or refuse other results."""
     try:
         answer = normalise(text)
     except Exception as error:
@@ -123,7 +123,7 @@ def _normalised(normalise: Callable[[str], str], text: str) -> str | None:
     return answer or None
 
 
-def _text(answer: object) -> str:
+def _answer_text(answer: object) -> str:
     """Return one text for 1, 1.0 and '1'."""
     if not is_category(answer):
         raise OutcomeError(
@@ -139,7 +139,7 @@ def _text(answer: object) -> str:
 
 
 def check_rules(rules: object) -> AnswerRules:
-    """Return the rules, or the usual ones where there are none."""
+    """Return the rules, or the default rules for None."""
     if rules is None:
         return AnswerRules()
     if not isinstance(rules, AnswerRules):
@@ -215,7 +215,16 @@ class Answers:
 
 @dataclass(frozen=True)
 class Ballots:
-    """Answers to one question: their counts, which are right, and trials without any."""
+    """Answers to one question of a system.
+
+    Parameters
+    ----------
+    count : ndarray of int, shape (answers,)
+        Trials with each answer.
+    correct : ndarray of bool, shape (answers,)
+    nobody : int or None
+        Trials without an answer that count as abstentions; None if they are left out.
+    """
 
     count: Ints
     correct: Flags
@@ -223,64 +232,68 @@ class Ballots:
 
     @property
     def by_mark(self) -> tuple[int, int]:
-        """Trials that are not right, abstentions among them, and right ones."""
+        """Numbers of trials that are not right, with abstentions, and of right trials."""
         right = int(self.count[self.correct].sum())
         return int(self.count.sum()) + (self.nobody or 0) - right, right
 
     @property
     def tried(self) -> bool:
-        """Whether any trial counts, with an answer or as an abstention."""
+        """Whether the question has a trial with an answer, or an abstention."""
         return bool(self.count.sum() + (self.nobody or 0))
 
 
 def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
-    """Return the answers given and those that the prior lets come.
+    """Return the answers given together with the unseen answers of the prior, which have count 0.
 
     Examples
     --------
-    >>> one = Ballots(np.array([2]), np.array([False]), None)
-    >>> possible(one, AnswerPrior()).correct.tolist()
+    >>> ballots = Ballots(np.array([2]), np.array([False]), None)
+    >>> possible(ballots, AnswerPrior()).correct.tolist()
     [False, False, True]
-    >>> possible(one, AnswerPrior(choices=4)).correct.tolist()
+    >>> possible(ballots, AnswerPrior(choices=4)).correct.tolist()
     [False, False, False, True]
     """
-    lacking = prior.unseen_correct and not ballots.correct.any()
-    wrong = prior.unseen
+    lacks_correct = prior.unseen_correct and not ballots.correct.any()
+    n_unseen_wrong = prior.unseen
     if prior.choices is not None:
-        number = len(ballots.count)
-        wrong = prior.choices - number - lacking
-        if wrong < 0:
+        n_answers = len(ballots.count)
+        n_unseen_wrong = prior.choices - n_answers - lacks_correct
+        if n_unseen_wrong < 0:
             raise OutcomeError(
                 f"answer_prior: choices must be at least the answers of every question; got "
-                f"{prior.choices}, and a question with {number} distinct answers"
-                f"{', none of them right' if lacking else ''}. Compare answers otherwise "
+                f"{prior.choices}, and a question with {n_answers} distinct answers"
+                f"{', none of them right' if lacks_correct else ''}. Compare answers otherwise "
                 "(AnswerRules(normalise=)), or leave out choices."
             )
-    more = np.array([False] * wrong + [True] * lacking, bool)
+    unseen_correct = np.array([False] * n_unseen_wrong + [True] * lacks_correct, bool)
     return Ballots(
-        np.concatenate([ballots.count, np.zeros(len(more), np.int64)]),
-        np.concatenate([ballots.correct, more]),
+        np.concatenate([ballots.count, np.zeros(len(unseen_correct), np.int64)]),
+        np.concatenate([ballots.correct, unseen_correct]),
         ballots.nobody,
     )
 
 
 def wrong_answers(ballots: Sequence[Ballots], prior: AnswerHyperPrior) -> Ints:
-    """Return how often each possible wrong answer was given, and no answer; (questions, W + 1).
+    """Return the counts of wrong answers by question; (questions, W + 1).
 
-    The most frequent answer to a question is the first; trials without an answer are the last.
+    W is the number of possible wrong answers. Columns are in descending order of the count; the
+    last column has the trials without an answer.
 
     Examples
     --------
-    >>> one = Ballots(np.array([3, 1, 2]), np.array([True, False, False]), 4)
-    >>> wrong_answers([one], AnswerHyperPrior(choices=4)).tolist()
+    >>> question = Ballots(np.array([3, 1, 2]), np.array([True, False, False]), 4)
+    >>> wrong_answers([question], AnswerHyperPrior(choices=4)).tolist()
     [[2, 1, 0, 4]]
     """
-    seen = [np.sort(one.count[~one.correct & (one.count > 0)])[::-1] for one in ballots]
-    size = prior.wrong_answers(max(len(counts) for counts in seen))
+    wrong_counts = [
+        np.sort(question.count[~question.correct & (question.count > 0)])[::-1]
+        for question in ballots
+    ]
+    size = prior.wrong_answers(max(len(counts) for counts in wrong_counts))
     table = np.zeros((len(ballots), size + 1), np.int64)
-    for row, counts, one in zip(table, seen, ballots, strict=True):
+    for row, counts, question in zip(table, wrong_counts, ballots, strict=True):
         row[: len(counts)] = counts
-        row[-1] = one.nobody or 0
+        row[-1] = question.nobody or 0
     return table
 
 
@@ -297,37 +310,37 @@ def group(
     Parameters
     ----------
     cell, mark : ndarray of int, shape (trials,)
-        System times the number of questions plus question; right, wrong or unknown.
+        System times the number of questions plus question; the marks right, wrong or unknown.
     answer : sequence of str or None
-        Normalised.
+        Normalised answers.
     rules : AnswerRules
     shape : (int, int)
-        Systems and questions.
+        Numbers of systems and questions.
     questions : sequence
         Labels, for messages.
 
     Returns
     -------
     answers : Answers
-        Entries in the order in which they first appear.
+        Entries in order of first appearance.
     notes : tuple of str
     """
     trials = pd.DataFrame({"cell": cell, "question": cell % shape[1], "mark": mark})
     texts = list(dict.fromkeys(text for text in answer if text is not None))
     codes: dict[str | None, int] = {text: code for code, text in enumerate(texts)}
     trials["answer"] = [codes.get(text, -1) for text in answer]
-    silent = trials["answer"] < 0
-    faulty = np.flatnonzero(silent & (mark == RIGHT))
-    if len(faulty):
-        row = int(faulty[0])
+    no_answer = trials["answer"] < 0
+    right_without_answer = np.flatnonzero(no_answer & (mark == RIGHT))
+    if len(right_without_answer):
+        row = int(right_without_answer[0])
         raise OutcomeError(
             "a trial without an answer cannot be right; question "
             f"{shown(questions[cell[row] % shape[1]])} has one (row {row}). Give its answer, or "
             "mark it wrong."
         )
-    unanswered = np.bincount(cell[silent & (mark != UNKNOWN)], minlength=shape[0] * shape[1])
-    votes = trials[~silent & (mark != UNKNOWN)]
-    correct = _decided(votes, texts, rules, questions)
+    unanswered = np.bincount(cell[no_answer & (mark != UNKNOWN)], minlength=shape[0] * shape[1])
+    votes = trials[~no_answer & (mark != UNKNOWN)]
+    correct = _majority_marks(votes, texts, rules, questions)
     overruled = int((correct != (votes["mark"] == RIGHT)).sum())
     if rules.merge_correct:
         votes = votes.assign(answer=votes["answer"].where(~correct, len(texts)))
@@ -335,32 +348,35 @@ def group(
     keys = ["cell", "answer", "correct"]
     counts = votes.assign(correct=correct).groupby(keys, sort=False).size()
     counts = counts.reset_index(name="count")
-    at = counts["cell"].to_numpy(np.int64)
+    cell_of_entry = counts["cell"].to_numpy(np.int64)
     answers = Answers(
-        at // shape[1], at % shape[1], [texts[code] for code in counts["answer"]],
+        cell_of_entry // shape[1], cell_of_entry % shape[1],
+        [texts[code] for code in counts["answer"]],
         counts["count"].to_numpy(np.int64), counts["correct"].to_numpy(bool),
         unanswered.reshape(shape), rules,
     )  # fmt: skip
-    note = f"{overruled} marks overruled by the majority of equal answers (plurality only)"
-    return answers, (rules.describe(), *[note] * bool(overruled))
+    overruled_note = (
+        f"{overruled} marks overruled by the majority of equal answers (plurality only)"
+    )
+    return answers, (rules.describe(), *[overruled_note] * bool(overruled))
 
 
-def _decided(
+def _majority_marks(
     votes: pd.DataFrame, texts: Sequence[str], rules: AnswerRules, questions: Sequence[Any]
 ) -> "pd.Series[bool]":
-    """Return one mark for all equal answers to a question, by trial."""
+    """Return the mark of every vote, which is the same for equal answers to a question."""
     marks = votes.groupby(["question", "answer"], sort=False)["mark"]
     right, total = marks.transform("sum"), marks.transform("size")
     mixed = votes[(right > 0) & (right < total)]
     if len(mixed) and rules.conflict == "error":
-        first, number = mixed.iloc[0], len(mixed.drop_duplicates(["question", "answer"]))
+        first, n_conflicts = mixed.iloc[0], len(mixed.drop_duplicates(["question", "answer"]))
         text = shown(texts[first["answer"]])
-        hits, trials = int(right[mixed.index[0]]), int(total[mixed.index[0]])
+        n_right, n_trials = int(right[mixed.index[0]]), int(total[mixed.index[0]])
         raise OutcomeError(
             f"equal answers to a question must have equal marks; {text} to "
-            f"question {shown(questions[first['question']])} is marked right {hits} and wrong "
-            f"{trials - hits} times{f' and {number - 1} more' * (number > 1)}. Correct the marks, "
-            "compare answers otherwise (normalise=), or let most marks decide: "
+            f"question {shown(questions[first['question']])} is marked right {n_right} and wrong "
+            f"{n_trials - n_right} times{f' and {n_conflicts - 1} more' * (n_conflicts > 1)}. "
+            "Correct the marks, compare answers otherwise (normalise=), or let most marks decide: "
             "AnswerRules(conflict='majority')."
         )
     return 2 * right > total

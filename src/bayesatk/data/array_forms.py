@@ -1,7 +1,7 @@
-"""Arrays, rows of any length, mappings of systems to either, and data that bring their own labels.
+"""Read arrays, rows of any length, mappings of systems to either, and xarray objects.
 
-These are DataArrays, counts Datasets, and success counts with trials. Answers and costs may be
-arranged like outcomes.
+Also counts of successes with numbers of trials, and answers and costs that are arranged like the
+outcomes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ from bayesatk.data.long_form import (
     count_codes,
     default_systems,
     encode,
-    invalid,
     of_counts,
-    refuse,
     success_slots,
+    unscored_outcome,
+    unscored_positions,
 )
-from bayesatk.data.question_columns import OWN, by_question
+from bayesatk.data.question_columns import RESERVED_NAMES, by_question
 from bayesatk.data.validation import (
     CODE_INVALID,
     Codes,
@@ -45,21 +45,21 @@ from bayesatk.data.validation import (
 )
 
 DIMS = ("system", "question", "trial")
-_SINGLE = frozenset({int, bool, str, float, NoneType})  # types of single values, never of rows
+_SCALAR_TYPES = frozenset({int, bool, str, float, NoneType})
 
 
 @dataclass(frozen=True)
 class Block:
-    """Cells of one or more systems, as they came.
+    """Values of the trials of one or more systems, before they are encoded.
 
     Parameters
     ----------
     values : ndarray
-        (question, trial) or (system, question, trial), or the cells of all rows.
+        (question, trial) or (system, question, trial), or the cells of all rows, joined.
     sizes : ndarray of int, shape (system, question)
-        Trials of every question.
+        Number of trials of every question.
     within : str
-        Which system it is, for messages.
+        Name of the system, for messages.
     """
 
     values: NDArray[Any]
@@ -68,19 +68,19 @@ class Block:
 
     def cells(self) -> list[Any]:
         """Return all cells, in order."""
-        return _listed(self.values.ravel())
+        return _as_list(self.values.ravel())
 
     def codes(self, scores: Scores) -> Codes:
-        """Return the codes of all outcomes, in order, or refuse the first that has no score."""
+        """Return the codes of all outcomes, in order; refuse an outcome without a score."""
         codes = encode(self.values, scores)
-        wrong = invalid(codes)
-        if wrong:
-            first, *second = (self._cell(index) for index in wrong)
-            raise refuse(*first, scores, second=second[0] if second else None)
+        unscored = unscored_positions(codes)
+        if unscored:
+            first, *second = (self._cell(index) for index in unscored)
+            raise unscored_outcome(*first, scores, second=second[0] if second else None)
         return codes.ravel()
 
     def _cell(self, at: int) -> tuple[Any, str]:
-        """Return the value at a position in order, and where it is."""
+        """Return the value at a position in order, and its place for messages."""
         value = np.asarray(self.values).flat[at]
         ends = np.cumsum(self.sizes)
         cell = int(np.searchsorted(ends, at, side="right"))
@@ -94,12 +94,14 @@ class Block:
 
 def read_nested(data: object, scores: Scores) -> LongForm:
     """Read an array, rows of any length, or a mapping {system: either}."""
-    blocks = arranged(data, "data")
-    return _of_blocks(data, blocks, np.concatenate([block.codes(scores) for block in blocks]))
+    blocks = cell_blocks(data, "data")
+    return _trials_of_blocks(
+        data, blocks, np.concatenate([block.codes(scores) for block in blocks])
+    )
 
 
-def _of_blocks(data: object, blocks: Sequence[Block], codes: Codes) -> LongForm:
-    """Return trials in order, whose rows are as long as those of the blocks."""
+def _trials_of_blocks(data: object, blocks: Sequence[Block], codes: Codes) -> LongForm:
+    """Return the trials with these codes, arranged like the blocks."""
     sizes = np.concatenate([block.sizes for block in blocks])
     systems, questions = sizes.shape
     labels = list(data) if isinstance(data, Mapping) else default_systems(systems)
@@ -111,10 +113,10 @@ def _of_blocks(data: object, blocks: Sequence[Block], codes: Codes) -> LongForm:
 
 
 def read_cells(data: object, name: str) -> tuple[LongForm, list[Any]]:
-    """Read trials, whose outcomes are not known yet, and what is in their cells."""
-    blocks = arranged(data, name)
+    """Read the arrangement of trials without outcomes, and the values in their cells."""
+    blocks = cell_blocks(data, name)
     cells = [cell for block in blocks for cell in block.cells()]
-    return _of_blocks(data, blocks, np.zeros(len(cells), np.int8)), cells
+    return _trials_of_blocks(data, blocks, np.zeros(len(cells), np.int8)), cells
 
 
 def read_answers(
@@ -137,7 +139,7 @@ def read_answers(
     rules : AnswerRules
     scores : mapping
     labels : mapping
-        Of systems and questions.
+        Labels of systems and questions.
     """
     if (data is None) == (reference is None):
         raise OutcomeError(
@@ -151,7 +153,7 @@ def read_answers(
     long, cells = read_cells(answers, "answers")
     long, texts = long.labelled(**labels), rules.apply_all(cells)
     argument = Argument("reference")
-    values = by_question(argument, "reference", reference, long.questions, known=True)
+    values = by_question(argument, "reference", reference, long.questions, no_others=True)
     right = [
         rules.right_answers(value, f"question {shown(label)}")
         for label, value in zip(long.questions, values, strict=True)
@@ -162,10 +164,10 @@ def read_answers(
 
 
 def arranged_like(long: LongForm, values: object, name: str) -> list[Any]:
-    """Return a value for every trial, in their order, from values arranged like the outcomes."""
+    """Return a value for every trial, in order, from values arranged like the outcomes."""
     if isinstance(values, xr.DataArray):
         values = _by_position(long, values, name)
-    blocks = arranged(values, name)
+    blocks = cell_blocks(values, name)
     sizes = np.concatenate([block.sizes for block in blocks])
     cell = long.rows()[0]
     trials = np.bincount(cell, minlength=len(long.systems) * len(long.questions))
@@ -179,7 +181,7 @@ def arranged_like(long: LongForm, values: object, name: str) -> list[Any]:
     cells = [value for block in blocks for value in block.cells()]
     if long.cell is None:
         return cells
-    rows = np.argsort(np.argsort(cell, kind="stable"))  # of a table, in any order
+    rows = np.argsort(np.argsort(cell, kind="stable"))  # rows of a table may be in any order
     return [cells[row] for row in rows.tolist()]
 
 
@@ -195,7 +197,7 @@ def _by_position(long: LongForm, values: xr.DataArray, name: str) -> NDArray[Any
 
 
 def oriented(values: xr.DataArray, name: str, *dims: str) -> xr.DataArray:
-    """Return the array with its dimensions in an order; that of systems may be left out."""
+    """Return the array with its dimensions in this order; the system dimension is optional."""
     if {*values.dims, "system"} != set(dims):
         raise OutcomeError(
             f"{name} must have the dims {', '.join(dims)}, or all but system; got {values.dims}. "
@@ -204,15 +206,15 @@ def oriented(values: xr.DataArray, name: str, *dims: str) -> xr.DataArray:
     return values.transpose(*(dim for dim in dims if dim in values.dims))
 
 
-def arranged(data: object, name: str, within: str = "") -> list[Block]:
-    """Return the cells with the sizes of their rows, system by system."""
+def cell_blocks(data: object, name: str, within: str = "") -> list[Block]:
+    """Return the values of trials as blocks, one for each system or one for all."""
     if isinstance(data, Mapping) and not within:
         if not data:
             raise OutcomeError(f"{name} must have at least one system; got an empty mapping.")
-        return _by_system(data, name)
+        return _blocks_by_system(data, name)
     if isinstance(data, np.ndarray):
         if data.dtype.kind != "O" or data.ndim != 1:
-            return [_array(data, name, within)]
+            return [_array_block(data, name, within)]
         refuse_masked(data, name)
         data = data.tolist()  # rows of unequal length
     if isinstance(data, str | bytes) or not isinstance(data, Sequence):
@@ -223,9 +225,9 @@ def arranged(data: object, name: str, within: str = "") -> list[Block]:
         )
     if not data:
         raise OutcomeError(f"{name} must have at least one question; got an empty list.")
-    depths = {_depth(row) for row in data}
+    depths = {_nesting_depth(row) for row in data}
     if depths == {2} and not within:
-        return _by_system(dict(enumerate(data)), name)
+        return _blocks_by_system(dict(enumerate(data)), name)
     if depths != {1}:
         raise OutcomeError(
             f"{name} must be rows of outcomes, (question, trial), or a list of such tables, "
@@ -233,12 +235,12 @@ def arranged(data: object, name: str, within: str = "") -> list[Block]:
             f"{within and f' within {within[:-2]}'}. One row of trials is [[...]]."
         )
     sizes = np.array([[len(row) for row in data]], np.int64)
-    rows = (_listed(row) if isinstance(row, np.ndarray) else row for row in data)
+    rows = (_as_list(row) if isinstance(row, np.ndarray) else row for row in data)
     cells = np.fromiter(chain.from_iterable(rows), object, int(sizes.sum()))
     return [Block(cells, sizes, within)]
 
 
-def _array(data: NDArray[Any], name: str, within: str) -> Block:
+def _array_block(data: NDArray[Any], name: str, within: str) -> Block:
     """Return an array of one system or several as one block."""
     refuse_masked(data, name)
     data = np.asarray(data)
@@ -252,10 +254,10 @@ def _array(data: NDArray[Any], name: str, within: str) -> Block:
     return Block(data, np.broadcast_to(np.int64(data.shape[-1]), shape), within)
 
 
-def _by_system(systems: Mapping[Any, object], name: str) -> list[Block]:
+def _blocks_by_system(systems: Mapping[Any, object], name: str) -> list[Block]:
     """Return the cells of each system; all have the same questions."""
     blocks = {
-        system: arranged(rows, name, f"system {shown(system)}, ")[0]
+        system: cell_blocks(rows, name, f"system {shown(system)}, ")[0]
         for system, rows in systems.items()
     }
     shapes = {system: block.sizes.shape for system, block in blocks.items()}
@@ -268,59 +270,62 @@ def _by_system(systems: Mapping[Any, object], name: str) -> list[Block]:
     return list(blocks.values())
 
 
-def _listed(row: NDArray[Any]) -> list[Any]:
-    """Return an array as a list; dates stay dates, which .tolist() would turn into integers."""
+def _as_list(row: NDArray[Any]) -> list[Any]:
+    """Return an array as a list, in which dates stay dates."""
     return row.tolist() if row.dtype.kind in "biufUO" else list(row)
 
 
-def _depth(value: object, level: int = 1) -> int:
+def _nesting_depth(value: object, level: int = 1) -> int:
     """Return the nesting below a row: 1 for a list of outcomes, 2 for a list of lists."""
     if isinstance(value, np.ndarray):
         refuse_masked(value, "data")
         if value.dtype.kind != "O" or not value.ndim:
             return value.ndim
         value = value.tolist()
-    deepest = 4  # rows, questions and systems: whatever is nested deeper is refused
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or level > deepest:
+    max_level = 4  # deeper nesting than that of systems, questions and trials is refused
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or level > max_level:
         return 0
-    if set(map(type, value)) <= _SINGLE:
+    if set(map(type, value)) <= _SCALAR_TYPES:
         return 1
-    return 1 + max((_depth(item, level + 1) for item in value), default=0)
+    return 1 + max((_nesting_depth(item, level + 1) for item in value), default=0)
 
 
-OwnLabels = dict[str, list[Any]]
+LabelsByDim = dict[str, list[Any]]
 
 
 def read_successes(data: object, trials: object) -> LongForm:
     """Read success counts and trials, (question,) or (system, question), or by system."""
     if isinstance(data, Mapping) and isinstance(trials, Mapping) and set(data) == set(trials):
         trials = {system: trials[system] for system in data}
-    (hits, labels), (runs, also) = _counts(data, "successes"), _counts(trials, "trials")
-    if any(labels[dim] != also[dim] for dim in labels.keys() & also.keys()):
+    (successes, labels), (trial_counts, labels_of_trials) = (
+        _counts(data, "successes"),
+        _counts(trials, "trials"),
+    )
+    if any(labels[dim] != labels_of_trials[dim] for dim in labels.keys() & labels_of_trials.keys()):
         raise OutcomeError(
             "successes and trials must have the same labels in the same order; got "
-            f"{labels!s:.200} and {also!s:.200}. Reindex one like the other. Or pass plain "
-            "arrays: Use .to_numpy()."
+            f"{labels!s:.200} and {labels_of_trials!s:.200}. Reindex one like the other. Or pass "
+            "plain arrays: Use .to_numpy()."
         )
-    if hits.ndim not in (1, 2) or hits.size == 0:
+    if successes.ndim not in (1, 2) or successes.size == 0:
         raise OutcomeError(
             "successes must be a non-empty vector (question,) or matrix (system, question); got "
-            f"shape {hits.shape}."
+            f"shape {successes.shape}."
         )
     try:
-        runs = np.broadcast_to(runs, hits.shape)
+        trial_counts = np.broadcast_to(trial_counts, successes.shape)
     except ValueError:
         raise OutcomeError(
-            f"trials must be one number or match successes; got shape {runs.shape} for "
-            f"{hits.shape} successes."
+            f"trials must be one number or match successes; got shape {trial_counts.shape} for "
+            f"{successes.shape} successes."
         ) from None
-    slots = success_slots(hits, runs, "trials", lambda where: f"position {where}")
-    long, labels = of_counts(slots.reshape(-1, *slots.shape[-2:])), also | labels
+    slots = success_slots(successes, trial_counts, "trials", lambda where: f"position {where}")
+    long, labels = of_counts(slots.reshape(-1, *slots.shape[-2:])), labels_of_trials | labels
     return long.labelled(labels.get("system"), labels.get("question"))
 
 
-def _counts(values: object, name: str) -> tuple[Ints, OwnLabels]:
-    """Return counts as a plain array, and the labels that they carry."""
+def _counts(values: object, name: str) -> tuple[Ints, LabelsByDim]:
+    """Return counts as an array of integers, with the labels that they have."""
     if isinstance(values, Mapping) and not isinstance(values, xr.Dataset):
         return _counts_by_system(values, name)
     if isinstance(values, xr.Dataset | pd.DataFrame):
@@ -334,11 +339,11 @@ def _counts(values: object, name: str) -> tuple[Ints, OwnLabels]:
             labels["question"] = values.index.tolist()
         values = values.to_numpy()
     if isinstance(values, xr.DataArray) and values.dims:
-        labels, values = _labels(values), oriented(values, name, *DIMS[:2]).values
+        labels, values = _labels_of(values), oriented(values, name, *DIMS[:2]).values
     return check_counts(values, name), labels
 
 
-def _counts_by_system(values: Mapping[Any, object], name: str) -> tuple[Ints, OwnLabels]:
+def _counts_by_system(values: Mapping[Any, object], name: str) -> tuple[Ints, LabelsByDim]:
     """Stack a mapping {system: counts}; a number of trials stands for all questions."""
     pairs = [_counts(counts, f"{name} of {shown(system)}") for system, counts in values.items()]
     rows, questions = [row for row, _ in pairs], [labels.get("question") for _, labels in pairs]
@@ -359,8 +364,8 @@ def _counts_by_system(values: Mapping[Any, object], name: str) -> tuple[Ints, Ow
     return np.stack(np.broadcast_arrays(*map(np.atleast_1d, rows))), labels
 
 
-def _labels(values: xr.DataArray | xr.Dataset) -> OwnLabels:
-    """Return labels of systems and questions, where the object has them."""
+def _labels_of(values: xr.DataArray | xr.Dataset) -> LabelsByDim:
+    """Return the labels of systems and questions that an xarray object has."""
     return {
         dim: np.atleast_1d(values.coords[dim].values).tolist()
         for dim in ("system", "question")
@@ -369,23 +374,23 @@ def _labels(values: xr.DataArray | xr.Dataset) -> OwnLabels:
 
 
 def _with_columns(long: LongForm, values: xr.DataArray | xr.Dataset) -> LongForm:
-    """Keep the labels, and the other coordinates of the questions, whatever they are.
+    """Return the long form with labels and question coordinates of an xarray object.
 
-    Those that are neither numbers nor text cannot be saved with a result, and are left out.
+    Coordinates that are neither numbers nor text cannot be saved with a result, and are left out.
     """
-    columns, odd = {}, []
+    columns, left_out = {}, []
     for name, coordinate in values.coords.items():
-        if coordinate.dims != ("question",) or str(name) in OWN:
+        if coordinate.dims != ("question",) or str(name) in RESERVED_NAMES:
             continue
         column = coordinate.values
         text = column.dtype.kind in "OT" and all(isinstance(value, str) for value in column)
         if text or column.dtype.kind in "biufUM":
             columns[str(name)] = column
         else:
-            odd.append(str(name))
-    note = f"left out: coordinates {shown(odd)[1:-1]}, which are neither numbers nor text"
-    labels = _labels(values)
-    long = replace(long, columns=columns, notes=(*long.notes, *[note] * bool(odd)))
+            left_out.append(str(name))
+    note = f"left out: coordinates {shown(left_out)[1:-1]}, which are neither numbers nor text"
+    labels = _labels_of(values)
+    long = replace(long, columns=columns, notes=(*long.notes, *[note] * bool(left_out)))
     return long.labelled(labels.get("system"), labels.get("question"))
 
 
@@ -395,16 +400,16 @@ def read_data_array(data: xr.DataArray, scale: Scores) -> LongForm:
     as_coordinate(trial or [], "trials")
     values = oriented(data, "a DataArray of outcomes", *DIMS)
     whole = data.chunks is None or isinstance(scale, NumberScale)
-    long = read_nested(values.values, scale) if whole else _lazily(values, scale)
+    long = read_nested(values.values, scale) if whole else _count_dask_blocks(values, scale)
     return _with_columns(replace(long, trial_labels=trial), data)
 
 
-def _lazily(data: xr.DataArray, scale: Scores) -> LongForm:
-    """Count a dask array block by block: outcomes are never in memory all at once."""
+def _count_dask_blocks(data: xr.DataArray, scale: Scores) -> LongForm:
+    """Count the outcomes of a dask array block by block, never all in memory."""
     if 0 in data.shape:
         return read_nested(np.empty(data.shape), scale)
     blocks, slots = data.data, range(CODE_INVALID, len(scale))
-    # A block becomes counts by slot, with one trial; those of all blocks of trials are added up.
+    # Each block becomes counts by slot, which are summed over the blocks of trials.
     counts = blocks.map_blocks(
         lambda block: count_codes(encode(block, scale), slots)[..., None, :],
         dtype=np.int64, new_axis=blocks.ndim,
@@ -416,7 +421,7 @@ def _lazily(data: xr.DataArray, scale: Scores) -> LongForm:
         trial = int(np.argmin(encode(row, scale)))
         places = zip(data.dims, [*cell, trial], strict=True)
         where = ", ".join(f"{dim} {position}" for dim, position in places)
-        raise refuse(row.tolist()[trial], where, scale)
+        raise unscored_outcome(row.tolist()[trial], where, scale)
     return of_counts(counts.reshape(-1, *counts.shape[-2:])[..., 1:])
 
 
@@ -442,14 +447,14 @@ def read_counts(data: xr.Dataset) -> tuple[LongForm, Scores]:
     if "category" in data.indexes:
         names = as_coordinate(data.indexes["category"].tolist(), "categories").tolist()
     scale = check_scores(dict(zip(names, score.values.tolist(), strict=True)))
-    gaps = np.zeros(count.shape[:2], np.int64)
+    missing_counts = np.zeros(count.shape[:2], np.int64)
     if "missing" in data:
         missing = oriented(data["missing"], "missing", *DIMS[:2]).values
-        if missing.size != gaps.size:
+        if missing.size != missing_counts.size:
             raise OutcomeError(
                 f"missing must match count; got shape {missing.shape} for {count.shape}."
             )
-        gaps = check_counts(missing, "missing").reshape(gaps.shape)
-    check_trial_counts(count.sum(axis=-1, dtype=float) + gaps, "count")
-    slots = np.concatenate([gaps[..., None], count], axis=-1)
+        missing_counts = check_counts(missing, "missing").reshape(missing_counts.shape)
+    check_trial_counts(count.sum(axis=-1, dtype=float) + missing_counts, "count")
+    slots = np.concatenate([missing_counts[..., None], count], axis=-1)
     return _with_columns(of_counts(slots), data), scale

@@ -1,6 +1,6 @@
-"""What a study may have beside marks of questions that are alike, and what cannot be combined.
+"""Capabilities of a study, and which of them cannot be combined with what, with reasons.
 
-One table, with reasons. From it come the refusals, the matrix in the documentation and the tests.
+The refusals, the matrix in the documentation and the tests all come from the table `REFUSED`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,16 +25,16 @@ Operation = Literal[
 
 @dataclass(frozen=True)
 class Feature:
-    """How a capability is asked for.
+    """How a capability is asked for, and how to do without it.
 
     Parameters
     ----------
     words : str
-        What it is, in messages and tables.
+        Its name in messages and tables.
     argument : Argument
-        That turns it on.
+        The argument that turns it on.
     without : tuple of str and Argument
-        How to do without it, after "To go on," or "or".
+        The remedy without it, which follows "To go on," or "or".
     """
 
     words: str
@@ -43,7 +43,7 @@ class Feature:
 
     @property
     def named(self) -> tuple[str | Argument, ...]:
-        """The argument; several features are of metrics."""
+        """The argument, with the words where several features share the argument `metrics`."""
         several = self.argument.name == "metrics"
         return (self.argument, f" of {self.words}") if several else (self.argument,)
 
@@ -59,7 +59,7 @@ def _of_population(population: str) -> Feature:
 
 
 def _pooled(pooling: str, instead: str) -> Feature:
-    """Return a kind of pooling, and what to pass in place of it."""
+    """Return the feature of a kind of pooling, with the kind to pass in place of it."""
     argument = Argument("pooling", pooling)
     return Feature(f"pooling={pooling!r}", argument, ("pass ", Argument("pooling", instead)))
 
@@ -111,9 +111,9 @@ _OWN = "the library does not know the law of questions of your own model"
 def _pairs(
     table: Mapping[Capability, Mapping[Capability | Operation, str]],
 ) -> dict[Pair, str]:
-    """Return reasons by pair, from reasons by capability and what it cannot be combined with.
+    """Return reasons by pair, from a table of reasons by capability.
 
-    Trials of known truth come with marks of a judge, and have its reasons.
+    Trials of known truth are refused wherever marks of a judge are, unless the table says more.
     """
     pairs = {(first, second): why for first, row in table.items() for second, why in row.items()}
     return {_with_truth(pair): why for pair, why in pairs.items()} | pairs
@@ -124,7 +124,7 @@ def _with_truth(names: Any) -> Any:
     return tuple("truth" if name == "judge" else name for name in names)
 
 
-# Reasons of statistics.
+# Statistical reasons, by capability and what it cannot be combined with.
 REFUSED = _pairs(
     {
         "group": {
@@ -250,7 +250,7 @@ def require_together(values: Mapping[Capability, object]) -> None:
     Parameters
     ----------
     values : mapping {capability: value}
-        Those that are on, with the value of each that messages show.
+        The capabilities of a study, with the values that messages show.
     """
     for pair in combinations(values, 2):
         why = reason(*pair)
@@ -264,7 +264,7 @@ def require_together(values: Mapping[Capability, object]) -> None:
 
 
 def answered(operation: Operation, held: Iterable[Capability]) -> bool:
-    """Return whether an operation has an answer for all capabilities that are on.
+    """Return whether an operation is possible with these capabilities.
 
     Examples
     --------
@@ -277,15 +277,15 @@ def answered(operation: Operation, held: Iterable[Capability]) -> bool:
 def require(
     operation: Operation, values: Mapping[Capability, object], argument: str = "fit"
 ) -> None:
-    """Refuse what an operation has no answer for.
+    """Refuse an operation that is impossible with one of the capabilities.
 
     Parameters
     ----------
     operation : Operation
     values : mapping {capability: value}
-        Those that are on, with the value of each that messages show.
+        The capabilities of a study, with the values that messages show.
     argument : str
-        Of the operation, that has them.
+        The argument of the operation that holds the study.
     """
     again = "Instead, " if argument == "data" else "Evaluate the same data again: "
     for capability, value in values.items():
@@ -299,7 +299,7 @@ def require(
 
 
 def refused_pairs() -> list[tuple[str, str, str]]:
-    """Return what cannot be combined with what, and why.
+    """Return the pairs that cannot be combined, with the reasons, in words.
 
     Examples
     --------

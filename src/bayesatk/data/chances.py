@@ -1,4 +1,4 @@
-"""What the random baseline is asked with: probabilities of guessing, accuracies, counts, times."""
+"""Checks of the arguments of random baselines: guessing probabilities, accuracies and counts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import ArgumentError, real_number
 
-_SLACK = 1e-9  # of n: how far from a whole number accuracy times n may be
+_WHOLE_NUMBER_TOL = 1e-9  # of accuracy times n, relative to n
 
 
 def success_probabilities(n: int | None, p: object) -> Array:
@@ -17,7 +17,7 @@ def success_probabilities(n: int | None, p: object) -> Array:
     Parameters
     ----------
     n : int or None
-        Number of examples; may be None where ``p`` says it.
+        Number of examples; None if ``p`` has a probability for each.
     p : float, mapping or array_like
         A probability for all; {labels: examples}, a uniform guess among that many labels; or one
         probability per example.
@@ -109,18 +109,18 @@ def check_times(t: float) -> float:
 def correct_counts(
     accuracy: float | None, n: int, num_correct: int | None = None, decimals: int | None = None
 ) -> tuple[int, int]:
-    """Smallest and largest number correct that an accuracy can stand for.
+    """Return the smallest and the largest number correct that have this accuracy.
 
     Parameters
     ----------
     accuracy : float or None
         Share correct.
     n : int
-        Marks that the share is of.
+        Number of examples.
     num_correct : int, optional
-        The count itself, in place of the accuracy.
+        The number correct, in place of the accuracy.
     decimals : int, optional
-        Decimals to which the accuracy was rounded for print; a tie may have gone either way.
+        Decimals to which the accuracy was rounded; ties may have been rounded either way.
 
     Raises
     ------
@@ -150,21 +150,21 @@ def correct_counts(
         raise ArgumentError("acc", f" must lie between 0 and 1; got {accuracy}.")
     if decimals is None:
         count = round(value * n)
-        if abs(value * n - count) > _SLACK * n:
+        if abs(value * n - count) > _WHOLE_NUMBER_TOL * n:
             raise ValueError(
                 f"acc times n must be a whole number; got {accuracy} x {n} = {value * n:.6g}. Pass "
                 "num_correct=, or decimals= if the accuracy was rounded for print."
             )
         return count, count
     digits = _whole("decimals", decimals)
-    if digits < 0 or abs(value * 10.0**digits - round(value * 10.0**digits)) > _SLACK:
+    if digits < 0 or abs(value * 10.0**digits - round(value * 10.0**digits)) > _WHOLE_NUMBER_TOL:
         raise ArgumentError(
             "decimals",
             f" must be the number of decimals of acc, 0 or more; got {decimals} for {accuracy}.",
         )
     half = 0.5 * 10.0**-digits
-    low = max(0, int(np.ceil((value - half) * n - _SLACK * n)))
-    high = min(n, int(np.floor((value + half) * n + _SLACK * n)))
+    low = max(0, int(np.ceil((value - half) * n - _WHOLE_NUMBER_TOL * n)))
+    high = min(n, int(np.floor((value + half) * n + _WHOLE_NUMBER_TOL * n)))
     if low > high:
         raise ArgumentError(
             "acc",

@@ -1,6 +1,7 @@
-"""The columns of a long table: which matters for what, their labels, and cells with lists.
+"""The columns of a long table by role, the labels in them, and cells that hold lists.
 
-Also what was asked, where a table says it: which columns hold it, and digests of their cells.
+Also digests of the columns of content: the prompts and right answers, by which rows of one
+question are compared.
 """
 
 import ast
@@ -18,23 +19,23 @@ from numpy.typing import NDArray
 from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.roles import (
-    ASKED,
     BY_TRIAL,
     COUNTS,
     LABELS,
-    MADE,
+    PLACEHOLDERS,
+    PROMPT_NAMES,
     ROLES,
     Doubt,
     Sample,
-    answered,
+    answers_in_content,
+    as_tuple,
+    assign_roles,
     columns_of,
-    content_columns,
+    columns_of_content,
     doubts,
-    each,
-    find_columns,
-    is_meant,
-    meaning,
-    resolving,
+    normalized_name,
+    row_matches,
+    ways_to_tell_trials_apart,
 )
 from bayesatk.data.validation import (
     Labels,
@@ -46,16 +47,16 @@ from bayesatk.data.validation import (
     shown,
 )
 
-TRUTHS, MARKS = ("wrong", "right"), ("none", "wrong", "right")  # of trials of known truth
-_JSON = (list, dict, tuple, np.ndarray)
-_LISTED = ("outcome", "answer", *BY_TRIAL)  # roles of columns whose cells may be lists
-UNKNOWN = 0  # in place of the digest of a cell that says nothing
-SYSTEMS = "(names of columns)"  # in place of the system column of a wide table
+TRUTHS, MARKS = ("wrong", "right"), ("none", "wrong", "right")  # labels of `truth_count`
+_COLLECTIONS = (list, dict, tuple, np.ndarray)
+_LISTED = ("outcome", "answer", *BY_TRIAL)  # roles of columns with a list of trials in a cell
+NO_CONTENT = 0  # digest of a cell without content
+SYSTEMS = "(names of columns)"  # stands for the system column of a wide table
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that matter in a long table, and where its rows stand in their source.
+    """The columns of a long table that have a role, and the places of its rows in their source.
 
     Parameters
     ----------
@@ -68,17 +69,17 @@ class Columns:
     numbers : sequence of int, optional
         Number of every row in its source; default 0, 1, ....
     content : mapping
-        Digest of every cell of the columns that say what was asked, by name.
-    others : tuple
-        Names of the columns that nothing is made of.
+        Digest of every cell of the columns of content, by name.
+    unused : tuple
+        Names of the columns without a role.
     at : callable, optional
-        Where a row is, for a message, if not by its number.
+        Place of a row for messages; default: by its number.
     doubts, apart : sequence
-        What may be wrong with how it is read; what may tell rows of one trial number apart.
+        Warnings about the roles; remedies where several rows have one trial number.
     passed_over : mapping of str to int
-        How many rows or cells were left out, by what is said of them.
+        Number of rows or cells that were left out, by the reason for the data card.
     of_file : bool
-        Whether `bayesatk.load` reads it, which can leave out rows and columns.
+        Whether `bayesatk.load` reads the table, so that errors may propose its options.
     """
 
     roles: Mapping[str, Any]
@@ -86,7 +87,7 @@ class Columns:
     word: str = "row"
     numbers: Sequence[int] | None = None
     content: Mapping[Any, Sequence[int]] = field(default_factory=dict)
-    others: tuple[Any, ...] = ()
+    unused: tuple[Any, ...] = ()
     ending: str = ""
     at: Callable[[int], str] | None = None
     doubts: Sequence[Doubt] = ()
@@ -99,11 +100,11 @@ class Columns:
 
     @property
     def counted(self) -> bool:
-        """Whether its rows are counts of trials."""
+        """Whether the rows are counts of trials."""
         return bool({*COUNTS} & self.roles.keys())
 
     def take(self, rows: Any) -> "Columns":
-        """Return some of its rows, in this order."""
+        """Return the rows at these positions, in this order."""
         places = np.asarray(rows, np.int64)
         values = {
             role: [cells[row] for row in places.tolist()]
@@ -118,7 +119,7 @@ class Columns:
         )  # fmt: skip
 
     def with_column(self, role: str, name: Any, values: Any) -> "Columns":
-        """Return the table with a column, in place of the one with its role if there is one."""
+        """Return the table with a column for a role, which replaces the present one if any."""
         roles = {**self.roles, role: name}
         in_order = dict.fromkeys([*filter(roles.__contains__, ROLES), *roles])
         return replace(
@@ -137,41 +138,41 @@ class Columns:
         return row if self.numbers is None else self.numbers[row]
 
     def place(self, row: int) -> str:
-        """Return where a row is, for a message."""
+        """Return the place of a row for messages."""
         return self.at(row) if self.at else f"{self.word} {self.number(row)}{self.ending}"
 
     def value(self, role: str, row: int) -> Any:
-        """Return a value as Python writes it."""
+        """Return a value as a Python object."""
         values = self.values[role]
         return values[row].item() if isinstance(values, np.ndarray) else values[row]
 
     def listed(self, role: str) -> list[Any]:
-        """Return the values of a column as Python writes them."""
+        """Return the values of a column as a list of Python objects."""
         return listed(self.values[role])
 
 
 def listed(values: Any) -> list[Any]:
-    """Return the values of a column as Python writes them."""
+    """Return the values of a column as a list of Python objects."""
     return list(values) if isinstance(values, list | tuple) else list(values.tolist())
 
 
 @dataclass(frozen=True)
 class Picked:
-    """Which columns are read, for what, and what their first rows give to doubt.
+    """The columns of a table that are read, by role, and warnings from its first rows.
 
-    Where a role has several columns, their labels are joined. Outcomes or rates that stand side by
-    side are the trials of a row, or those of `systems` of these names.
+    Labels of several columns with one role are joined. Several columns of outcomes or rates are
+    the trials of a row or, in a wide table, the values of the systems.
 
     Parameters
     ----------
     roles : dict
         Names of columns, or tuples of them, by role.
     content : list
-        Columns of what was asked, and of what is right.
-    others : tuple
-        Columns that nothing is made of.
+        Columns of prompts and right answers.
+    unused : tuple
+        Columns without a role.
     where : mapping
-        Values by column of the rows that are meant.
+        Values of columns that rows must have to be read.
     drops : bool
         Whether rows without a question are left out.
     of_file : bool
@@ -179,113 +180,126 @@ class Picked:
     systems : tuple
         Names of the systems, in a wide table.
     doubts, apart : sequence
-        What may be wrong; what may tell rows of one trial number apart.
-    made : dict
-        Values that are the same in all rows, by what stands in place of a column.
+        Warnings about the roles; remedies where several rows have one trial number.
+    constants : dict
+        Values that are the same in all rows, by the placeholder or number that is named in place
+        of a column.
     """
 
     roles: dict[str, Any]
     content: list[Any]
-    others: tuple[Any, ...]
+    unused: tuple[Any, ...]
     where: Mapping[str, Any] = field(default_factory=dict)
     drops: bool = False
     of_file: bool = False
     systems: tuple[Any, ...] = ()
     doubts: Sequence[Doubt] = ()
     apart: Sequence[Doubt] = ()
-    made: Mapping[Any, Any] = field(default_factory=dict)
+    constants: Mapping[Any, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, sample: Sample, columns: Mapping[str, Any], **rows: Any) -> "Picked":
-        """Pick columns: as told, else by their usual names and values."""
+        """Return the columns with a role: as named, else by their usual names and values."""
         of_file = rows.get("of_file", False)
-        roles = find_columns(sample, columns, of_file)
-        content = content_columns(sample, roles, columns)
-        said = answered(sample, roles, () if "content" in columns else content)
-        content = [name for name in content if name not in said]
-        made = {name: "all rows" for name in MADE} | rows.pop("made", {})
+        roles = assign_roles(sample, columns, of_file)
+        content = columns_of_content(sample, roles, columns)
+        answers = answers_in_content(sample, roles, () if "content" in columns else content)
+        content = [name for name in content if name not in answers]
+        constants = {name: "all rows" for name in PLACEHOLDERS} | rows.pop("constants", {})
         if "rate" in roles and roles.get("trials") not in sample.names:
-            made |= {roles["trials"]: roles["trials"]}
+            constants |= {roles["trials"]: roles["trials"]}
         used = {*columns_of(roles, *roles), *content, *rows.get("where", ())}
         used |= {name.partition(".")[0] for name in used if isinstance(name, str)}
-        others = tuple(name for name in sample.names if name not in used)
-        found = doubts(
-            sample, roles, [name for name in others if name not in rows.get("systems", ())], columns
+        unused = tuple(name for name in sample.names if name not in used)
+        found_doubts = doubts(
+            sample, roles, [name for name in unused if name not in rows.get("systems", ())], columns
         )
         return cls(
-            roles, content, others, doubts=[*said.values(), *found],
-            apart=resolving(sample, roles, others, of_file), made=made, **rows,
+            roles, content, unused, doubts=[*answers.values(), *found_doubts],
+            apart=ways_to_tell_trials_apart(sample, roles, unused, of_file),
+            constants=constants, **rows,
         )  # fmt: skip
 
     @property
     def needed(self) -> list[Any]:
         """Names of the columns that are read."""
         named = [*columns_of(self.roles, *self.roles), *self.content, *self.where]
-        return [name for name in dict.fromkeys(named) if name not in self.made]
+        return [name for name in dict.fromkeys(named) if name not in self.constants]
 
     def table(self, read: Callable[[Any, str], Any], **rows: Any) -> Columns:
-        """Return the columns, each read by name and role; that of what was asked is "content"."""
+        """Read each column by its name and role, and return the long table."""
         cells = {
-            role: [None if name in self.made else read(name, role) for name in each(names)]
+            role: [None if name in self.constants else read(name, role) for name in as_tuple(names)]
             for role, names in self.roles.items()
         }
-        length = next(len(own) for column in cells.values() for own in column if own is not None)
+        length = next(
+            len(column)
+            for columns_of_role in cells.values()
+            for column in columns_of_role
+            if column is not None
+        )
         values = {}
-        for role, columns in cells.items():
-            names = each(self.roles[role])
-            whole = [[self.made[name]] * length if column is None else column
-                     for name, column in zip(names, columns, strict=True)]  # fmt: skip
-            together = zip(*map(listed, whole), strict=True) if len(whole) > 1 else ()
-            if len(whole) == 1:
-                values[role] = whole[0]
+        for role, columns_of_role in cells.items():
+            names = as_tuple(self.roles[role])
+            complete = [
+                [self.constants[name]] * length if column is None else column
+                for name, column in zip(names, columns_of_role, strict=True)
+            ]
+            joined = zip(*map(listed, complete), strict=True) if len(complete) > 1 else ()
+            if len(complete) == 1:
+                values[role] = complete[0]
             elif role in LABELS:
-                values[role] = list(map(_joined, together))
+                values[role] = list(map(_joined, joined))
             else:
-                values[role] = list(map(list, together))
+                values[role] = list(map(list, joined))
         content = digests({name: read(name, "content") for name in self.content})
         named = {role: ",".join(map(str, name)) if isinstance(name, tuple) else name
                  for role, name in self.roles.items()}  # fmt: skip
         table = Columns(
-            named, values, content=content, others=self.others, doubts=self.doubts,
+            named, values, content=content, unused=self.unused, doubts=self.doubts,
             apart=self.apart, of_file=self.of_file, **rows,
         )  # fmt: skip
-        table = self._meant(table, read)
+        table = self._selected_rows(table, read)
         for role in ("outcome", "rate"):
             if self.systems and role in self.roles:
                 table = _of_systems(table, role, self.systems)
             elif isinstance(self.roles.get(role), tuple):
-                table = _run(table)
+                table = _without_trailing_blanks(table)
         return counts_of_rates(table) if "rate" in self.roles else table
 
-    def _meant(self, table: Columns, read: Callable[[Any, str], Any]) -> Columns:
-        """Return the rows that are meant and, if the others are to be dropped, have a question."""
+    def _selected_rows(self, table: Columns, read: Callable[[Any, str], Any]) -> Columns:
+        """Return the rows that fit `where`, without those that lack a question if `drops`."""
         if self.where:
             wanted = {name: listed(read(name, "where")) for name in self.where}
             rows = [dict(zip(wanted, values, strict=True))
                     for values in zip(*wanted.values(), strict=True)]  # fmt: skip
-            table = table.take([at for at, row in enumerate(rows) if is_meant(row.get, self.where)])
+            table = table.take(
+                [place for place, row in enumerate(rows) if row_matches(row.get, self.where)]
+            )
         if not self.drops:
             return table
         labels = table.listed("question")
-        kept = [row for row, label in enumerate(labels) if not is_absent(label)]
-        words = {"rows without a question, left out": len(labels) - len(kept)}
-        return replace(table.take(kept), passed_over=words)
+        with_question = [row for row, label in enumerate(labels) if not is_absent(label)]
+        passed_over = {"rows without a question, left out": len(labels) - len(with_question)}
+        return replace(table.take(with_question), passed_over=passed_over)
 
 
 def _joined(parts: tuple[Any, ...]) -> str:
-    """Return one label of several; none if one of them is absent."""
+    """Return several labels joined to one; "" if one of them is missing."""
     return "" if any(map(is_absent, parts)) else " / ".join(map(str, map(trial_text, parts)))
 
 
-def _run(table: Columns) -> Columns:
-    """Return the table without blanks at the end of the trials of a row, which were not run."""
+def _without_trailing_blanks(table: Columns) -> Columns:
+    """Return the table without blank cells at the end of rows of trials, which were not run."""
     cells, blanks = [], 0
     for row in table.values["outcome"]:
-        last = max((place for place, cell in enumerate(row) if not is_absent(cell)), default=0)
+        last = max(
+            (position for position, cell in enumerate(row) if not is_absent(cell)), default=0
+        )
         cells.append(row[: last + 1])
         blanks += len(row) - last - 1
-    words = {"blank cells at the end of rows, trials that were not run": blanks}
-    table = replace(table, passed_over={**table.passed_over, **words})
+    passed_over = {"blank cells at the end of rows, trials that were not run": blanks}
+    table = replace(table, passed_over={**table.passed_over, **passed_over})
     return table.with_column("outcome", table.roles["outcome"], cells)
 
 
@@ -303,13 +317,16 @@ def _of_systems(table: Columns, role: str, systems: Sequence[Any]) -> Columns:
 
 
 def counts_of_rates(table: Columns) -> Columns:
-    """Return the table with counts in place of shares or percentages of a number of trials."""
+    """Return the table with counts of successes in place of rates.
+
+    If a rate exceeds 1, all are percentages.
+    """
     column = table.roles["rate"]
     read = {role: [number_of(value) for value in table.listed(role)] for role in ("rate", "trials")}
     rates, trials = (np.array(read[role], float) for role in ("rate", "trials"))
     whole = 100.0 if (rates > 1.0).any() else 1.0
     counts = rates / whole * trials
-    # Rates are rounded: a fifth of a trial is more than that takes away.
+    # Rates may be rounded: the number of successes may miss a whole number by 0.2.
     fit = (trials >= 1) & (trials == np.round(trials))
     fit &= (counts >= 0.0) & (counts <= trials) & (np.abs(counts - np.round(counts)) <= 0.2)
     if not fit.all():
@@ -327,7 +344,7 @@ def counts_of_rates(table: Columns) -> Columns:
 
 
 def labels(table: Columns, role: str) -> tuple[Ints, list[Any]]:
-    """Return codes and labels of an id column, in order of first appearance; refuse nulls."""
+    """Return codes and labels of a column, in order of first appearance; refuse missing labels."""
     values = table.values[role]
     if isinstance(values, list | tuple):
         values = _object_labels(table, role, list(values))
@@ -335,7 +352,7 @@ def labels(table: Columns, role: str) -> tuple[Ints, list[Any]]:
         codes, distinct = pd.factorize(values)
     except TypeError:  # lists and objects have no hash
         row = next(row for row, label in enumerate(values) if label_fault(label))
-        raise _no_label(table, role, row, values[row]) from None
+        raise _label_error(table, role, row, values[row]) from None
     texts = list(distinct.tolist())
     if isinstance(values, np.ndarray) and values.dtype != object:
         return np.asarray(codes, np.int64), texts
@@ -343,15 +360,15 @@ def labels(table: Columns, role: str) -> tuple[Ints, list[Any]]:
         if not (isinstance(label, str) and label.strip()) and label_fault(label):
             rows = np.flatnonzero(codes == (code if code < len(texts) else -1))
             if len(rows):
-                raise _no_label(table, role, int(rows[0]), label)
+                raise _label_error(table, role, int(rows[0]), label)
     return np.asarray(codes, np.int64), texts
 
 
 def _object_labels(table: Columns, role: str, values: list[Any]) -> NDArray[Any]:
-    """Return labels of any types as an array of objects, equal where they are one label."""
+    """Return labels of any types as an array of objects; refuse true and false beside numbers."""
     types = set(map(type, values))
-    if role == "question" and types & set(_JSON):  # messages, say
-        values = [_of_json(label) for label in values]
+    if role == "question" and types & set(_COLLECTIONS):  # such as lists of messages
+        values = [_digest_label(label) for label in values]
         types = set(map(type, values))
     if bool in types and len(types - {str}) > 1:
         raise OutcomeError(
@@ -361,14 +378,16 @@ def _object_labels(table: Columns, role: str, values: list[Any]) -> NDArray[Any]
     return np.fromiter(values, object, len(values))
 
 
-def _of_json(label: object) -> object:
-    """Return the label of a question that is named by a list or object: a digest of it."""
-    named = isinstance(label, _JSON) and getattr(label, "shape", None) != () and len(label) > 0
-    return f"#{digest(canonical(label))}" if named else label
+def _digest_label(label: object) -> object:
+    """Return a digest of a list or object as the label of a question; other labels as they are."""
+    is_collection = (
+        isinstance(label, _COLLECTIONS) and getattr(label, "shape", None) != () and len(label) > 0
+    )
+    return f"#{digest(canonical(label))}" if is_collection else label
 
 
-def _no_label(table: Columns, role: str, row: int, label: object) -> OutcomeError:
-    """Return the error for an id that is no label."""
+def _label_error(table: Columns, role: str, row: int, label: object) -> OutcomeError:
+    """Return the error for a value that cannot be a label."""
     if is_absent(label):
         drop = ("; or leave such rows out: ", Argument("missing_question", "drop"))
         return OutcomeError(
@@ -383,7 +402,7 @@ def _no_label(table: Columns, role: str, row: int, label: object) -> OutcomeErro
 
 
 def trial_text(label: Any) -> object:
-    """Return one text for 1, 1.0 and '1': a trial recorded in two types is the same trial."""
+    """Return one text for the labels 1, 1.0 and '1' of a trial."""
     try:
         return str(label if isinstance(label, str) or label != int(label) else int(label))
     except (ValueError, TypeError, OverflowError):  # no number, infinite, or too long to print
@@ -391,7 +410,7 @@ def trial_text(label: Any) -> object:
 
 
 def one_row_a_trial(table: Columns) -> Columns:
-    """Return the table with a row for each element of its lists of outcomes.
+    """Return the table with a row for every element of its lists of outcomes.
 
     Examples
     --------
@@ -416,7 +435,7 @@ def one_row_a_trial(table: Columns) -> Columns:
 
 
 def _check_lists(table: Columns, cells: Sequence[list[Any] | None]) -> None:
-    """Refuse empty lists, lists beside single outcomes, and lists of one numbered trial."""
+    """Refuse empty lists, lists beside single outcomes, and lists in rows of a numbered trial."""
     where = f"of column {table.roles['outcome']!r}"
     if "trial" in table.roles and any(cell is not None and len(cell) > 1 for cell in cells):
         raise OutcomeError(
@@ -444,13 +463,13 @@ def _check_lists(table: Columns, cells: Sequence[list[Any] | None]) -> None:
 
 
 def _list_of(cell: object) -> list[Any] | None:
-    """Return a list that a cell holds, or that its text is; else None."""
+    """Return the list in a cell, or the list that its text stands for; None for anything else."""
     if isinstance(cell, np.ndarray):
         return cell.tolist() if cell.ndim else None
     if isinstance(cell, list | tuple):
         return list(cell)
-    longest = 1 << 20  # characters of a cell that is read as a list
-    if not isinstance(cell, str) or not cell.lstrip().startswith("[") or len(cell) > longest:
+    max_characters = 1 << 20  # of a text that is parsed as a list
+    if not isinstance(cell, str) or not cell.lstrip().startswith("[") or len(cell) > max_characters:
         return None
     for read in (json.loads, ast.literal_eval):  # pandas writes lists as Python does
         try:
@@ -462,7 +481,7 @@ def _list_of(cell: object) -> list[Any] | None:
 
 
 def _by_trial(table: Columns, role: str, lengths: Sequence[int]) -> list[Any]:
-    """Return a value for each trial, from lists as long as those of outcomes."""
+    """Return a value for every trial, from lists as long as the lists of outcomes."""
     values = []
     for row, (cell, length) in enumerate(zip(table.values[role], lengths, strict=True)):
         elements = _list_of(cell)
@@ -477,53 +496,55 @@ def _by_trial(table: Columns, role: str, lengths: Sequence[int]) -> list[Any]:
 
 
 def canonical(value: object) -> str:
-    """Return one text for a JSON value, whatever the order of its keys."""
+    """Return a text for a JSON value that does not depend on the order of its keys."""
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, sort_keys=True, default=_plain)
+        return json.dumps(value, sort_keys=True, default=_jsonable)
     except (TypeError, ValueError, RecursionError):  # no JSON: keys of two types, a cycle
         return shown(value, 1 << 20)
 
 
-def _plain(value: object) -> object:
-    """Return what an array or a foreign number holds, for JSON."""
+def _jsonable(value: object) -> object:
+    """Return an array or number of NumPy as Python objects, anything else as text."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else shown(value, 1 << 20)
 
 
-def digest(*parts: object) -> str:
-    """Return a short digest of the text of the parts.
+def digest(*values: object) -> str:
+    """Return a digest of the texts of the parts, 16 hexadecimal digits.
 
     Examples
     --------
     >>> digest("2 + 2", "4") == digest("2 + 2", "4") != digest("2 + 2", "5")
     True
     """
-    text = "".join(f"{part}\x00" for part in parts)
+    text = "".join(f"{value}\x00" for value in values)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def digests(columns: Mapping[Any, Labels]) -> dict[Any, list[int]]:
-    """Return the digests of columns that hold what was asked, by name; each distinct cell once.
+    """Return the digests of the cells of columns of content, by name.
 
-    A number in a column such as ``question`` says nothing of what was asked.
+    A number in a column such as ``question`` is an id, not a prompt, and has no content.
 
     Examples
     --------
     >>> first, second, missing, number = digests({"prompt": ["2 + 2", "2 + 2", None, 4]})["prompt"]
-    >>> first == second != UNKNOWN, missing == number == UNKNOWN
+    >>> first == second != NO_CONTENT, missing == number == NO_CONTENT
     (True, True)
     """
     by_name = {}
     for name, cells in columns.items():
-        usual = meaning(name) in ASKED
+        may_hold_ids = normalized_name(name) in PROMPT_NAMES
         try:
             codes, distinct = pd.factorize(np.fromiter(cells, object))
         except TypeError:  # lists and objects have no hash
             codes, distinct = np.arange(len(cells)), np.fromiter(cells, object)
-        values = np.zeros(len(distinct) + 1, np.int64)  # the code -1 is a missing cell's
+        values = np.zeros(
+            len(distinct) + 1, np.int64
+        )  # the last is for the code -1 of missing cells
         for code, cell in enumerate(distinct):
-            if not (is_absent(cell) or (usual and number_of(cell) is not None)):
+            if not (is_absent(cell) or (may_hold_ids and number_of(cell) is not None)):
                 values[code] = int(digest(canonical(cell)), 16) >> 1 or 1
         by_name[name] = values[codes].tolist()
     return by_name

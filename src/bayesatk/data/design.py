@@ -1,4 +1,4 @@
-"""Covariates of questions as columns of numbers: numbers as they are, text as categories."""
+"""`Design`: covariates of questions as a design matrix; text is coded by treatment contrasts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,30 +22,29 @@ INTERCEPT = "Intercept"
 
 @dataclass(frozen=True)
 class Basis:
-    """Covariates of questions, centred and orthonormal over all questions of the data.
+    """Design matrix of the covariates in an orthogonal basis over all questions of the data.
 
     Parameters
     ----------
     rows : ndarray, shape (questions, 1 + columns)
-        First 1, then the columns in their basis: uncorrelated, of mean 0 and sd 1 over the
-        questions.
+        A column of ones, then uncorrelated columns of mean 0 and sd 1 over the questions.
     back : ndarray, shape (1 + columns, 1 + columns)
-        Takes coefficients in this basis to those of the columns themselves.
+        Matrix that maps coefficients in this basis to intercept and slopes of the columns.
     """
 
     rows: Array
     back: Array
 
     def among(self, kept: NDArray[Any]) -> "Basis":
-        """Return some of the questions, in the same basis."""
+        """Return the rows of some of the questions, in the same basis."""
         return Basis(self.rows[kept], self.back)
 
     def coefficients(self, logits: Array) -> Array:
-        """Intercept and slopes of the columns, from coefficients of the basis; (..., columns)."""
+        """Return intercept and slopes from coefficients of the basis; (..., 1 + columns)."""
         return logits @ self.back.T
 
     def logits(self, coefficients: Array) -> Array:
-        """Coefficients of the basis, from intercept and slopes of the columns; the inverse."""
+        """Return coefficients of the basis from intercept and slopes; (..., 1 + columns)."""
         return coefficients @ np.linalg.inv(self.back).T
 
 
@@ -70,12 +69,12 @@ class Design:
 
     @classmethod
     def of(cls, dataset: xr.Dataset, covariates: object) -> "Design":
-        """Read what was asked for, of the questions of some data.
+        """Return the design of covariates that are coordinates of the questions.
 
         Parameters
         ----------
         dataset : xarray.Dataset
-            With coordinates of questions.
+            Counts with question coordinates.
         covariates : str, or sequence of str
             Names of columns.
         """
@@ -114,7 +113,7 @@ class Design:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the columns, without the intercept."""
+        """Names of the columns of the design matrix, without the intercept."""
         return list(self._columns(self.frame))
 
     @property
@@ -123,42 +122,45 @@ class Design:
         return [INTERCEPT, *self.names]
 
     def columns(self, frame: pd.DataFrame) -> Array:
-        """Columns of questions with these covariates; (rows, columns)."""
+        """Return the design matrix of questions with these covariates, without the intercept."""
         return pd.DataFrame(self._columns(frame)).to_numpy(float)
 
     def _columns(self, frame: pd.DataFrame) -> dict[str, "pd.Series[Any]"]:
-        """Return the columns by name: a number, or whether a text is of a category."""
+        """Return the columns by name: numbers, and indicators of all categories but the first."""
         columns = {}
         for name, column in self.frame.items():
             levels = _levels(column)
-            if len(levels) < 2:  # a number, or a text that is always the same
+            if len(levels) < 2:  # numbers, or a text that is always the same
                 columns[str(name)] = frame[name] == "" if levels else frame[name]
             for level in levels[1:]:
                 columns[f"{name}[T.{level}]"] = frame[name] == level
         return columns
 
     @cached_property
-    def _own(self) -> Array:
+    def _own_columns(self) -> Array:
+        """The design matrix of the questions of the data, without the intercept."""
         return self.columns(self.frame)
 
     def _check(self, questions: list[Any]) -> None:
-        """Refuse columns that no coefficient can be estimated of."""
-        columns = self._own
-        strange = np.argwhere(~np.isfinite(columns))
-        if len(strange):
-            row, column = strange[0]
+        """Refuse columns that are not finite, constant or linearly dependent."""
+        columns = self._own_columns
+        not_finite = np.argwhere(~np.isfinite(columns))
+        if len(not_finite):
+            row, column = not_finite[0]
             raise OutcomeError(
                 "covariates", f" must give finite numbers; {self.names[column]!r} is "
                 f"{columns[row, column]} for question {shown(questions[row])}. Leave the question "
                 "out: data.sel(question=...).",
             )  # fmt: skip
         scaled, _, _ = self._scaled
-        unexplained = np.zeros(len(self.names))  # by the columns before: Gram and Schmidt
+        unexplained = np.zeros(
+            len(self.names)
+        )  # variance of every column that the columns before it leave (Gram-Schmidt)
         lengths = np.diagonal(np.linalg.qr(scaled, mode="r"))
         unexplained[: len(lengths)] = lengths**2 / len(columns)
-        for name, column, apart in zip(self.names, scaled.T, unexplained, strict=True):
-            # So much of the variance, at least, must not be explained by the columns before.
-            if not apart > 1e-8 * (column**2).mean():
+        for name, column, residual_variance in zip(self.names, scaled.T, unexplained, strict=True):
+            min_share = 1e-8  # of the variance
+            if not residual_variance > min_share * (column**2).mean():
                 fault = "depends on the columns before it" if column.any() else "is constant"
                 raise OutcomeError(
                     "covariates", " must have columns that differ between questions, "
@@ -168,34 +170,38 @@ class Design:
 
     @cached_property
     def _scaled(self) -> tuple[Array, Array, Array]:
-        """Columns of mean 0 and sd 1, whatever their size, with means and sds; 0 if constant."""
-        columns = self._own
+        """Columns scaled to mean 0 and sd 1 (0 if constant), with their means and sds."""
+        columns = self._own_columns
         largest = np.maximum(np.abs(columns).max(axis=0), np.finfo(float).tiny)
         unit = columns / largest
         centre = unit.mean(axis=0)
         centred = unit - centre
-        centred -= centred.mean(axis=0)  # of values far from 0 the first mean was rounded
+        centred -= centred.mean(axis=0)  # the first mean of values far from 0 has a rounding error
         sd = np.sqrt((centred**2).mean(axis=0))
-        differs = sd > 1e-13  # of the largest value; smaller differences are rounding
+        differs = sd > 1e-13  # in units of the largest value; less is a rounding error
         sd = np.where(differs, sd, 1.0)
         return np.where(differs, centred / sd, 0.0), centre * largest, sd * largest
 
     @cached_property
     def basis(self) -> Basis:
-        """Return the covariates of all questions in their basis."""
+        """The design matrix in an orthogonal basis, by the singular value decomposition."""
         columns, centre, scale = self._scaled
         left, size, right = np.linalg.svd(columns, full_matrices=False)
-        root = np.sqrt(len(columns))
-        back = (right.T / size * root) / scale[:, None]
-        whole = np.zeros((len(centre) + 1, len(centre) + 1))
-        whole[0, 0], whole[0, 1:], whole[1:, 1:] = 1.0, -centre @ back, back
-        rows = np.concatenate([np.ones((len(columns), 1)), left * root], axis=1)
-        return Basis(rows, whole)
+        sqrt_n = np.sqrt(len(columns))
+        slopes = (right.T / size * sqrt_n) / scale[:, None]
+        to_coefficients = np.zeros((len(centre) + 1, len(centre) + 1))
+        to_coefficients[0, 0], to_coefficients[0, 1:], to_coefficients[1:, 1:] = (
+            1.0,
+            -centre @ slopes,
+            slopes,
+        )
+        rows = np.concatenate([np.ones((len(columns), 1)), left * sqrt_n], axis=1)
+        return Basis(rows, to_coefficients)
 
-    def at(self, chosen: Mapping[str, Sequence[Any]]) -> tuple[pd.DataFrame, Array]:
-        """Columns at every combination of values of some covariates.
+    def at(self, values: Mapping[str, Sequence[Any]]) -> tuple[pd.DataFrame, Array]:
+        """Return the design matrix at every combination of values of some covariates.
 
-        Others are as they are, and the columns averaged over the questions.
+        The other covariates keep their values, and rows are averaged over the questions.
 
         Parameters
         ----------
@@ -204,25 +210,27 @@ class Design:
         Returns
         -------
         frame : pandas.DataFrame
-            The combinations.
+            Values of the covariates by combination.
         columns : ndarray, shape (combinations, 1 + columns)
-            First 1.
+            Rows of the design matrix, with the intercept.
         """
-        index = pd.MultiIndex.from_product(list(chosen.values()), names=list(chosen))
+        index = pd.MultiIndex.from_product(list(values.values()), names=list(values))
         frame = index.to_frame(index=False)
-        fixed = self.frame.drop(columns=list(chosen))
-        if fixed.columns.empty:
+        other_covariates = self.frame.drop(columns=list(values))
+        if other_covariates.columns.empty:
             columns = self.columns(frame)
         else:
-            share = fixed.value_counts(normalize=True)
-            kinds = share.index.to_frame(index=False)
-            combinations = kinds.merge(frame, how="cross")
-            values = self.columns(combinations).reshape(len(kinds), len(frame), -1)
-            columns = np.einsum("k,kfc->fc", share.to_numpy(), values)
+            shares = other_covariates.value_counts(normalize=True)
+            other_values = shares.index.to_frame(index=False)
+            all_rows = other_values.merge(frame, how="cross")
+            columns_by_combination = self.columns(all_rows).reshape(
+                len(other_values), len(frame), -1
+            )
+            columns = np.einsum("k,kfc->fc", shares.to_numpy(), columns_by_combination)
         return frame, np.concatenate([np.ones((len(frame), 1)), columns], axis=1)
 
     def read_at(self, at: object, argument: str = "at") -> dict[str, list[Any]]:
-        """Return the values of covariates that were asked for, checked."""
+        """Return values of covariates as lists by name, or refuse them."""
         example = Argument(argument, {str(self.frame.columns[0]): [self.frame.iloc[0, 0]]})
         if not isinstance(at, Mapping) or not at:
             raise OutcomeError(
@@ -253,5 +261,5 @@ class Design:
 
 
 def _levels(column: Any) -> list[Any]:
-    """Categories of a text, in order; none of a number."""
+    """Return the sorted categories of a text column; none for numbers."""
     return [] if pd.api.types.is_numeric_dtype(column) else sorted(set(column))

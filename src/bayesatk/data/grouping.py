@@ -1,4 +1,4 @@
-"""Groups that questions are evaluated in: which, and what each counts for."""
+"""`Grouping`: the groups of the questions, and their weights in means over questions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,26 +20,26 @@ from bayesatk.data.roles import GROUP
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import shown
 
-AS_THEY_ARE, EQUAL = "questions", "equal"
+BY_QUESTIONS, EQUAL = "questions", "equal"  # named weights of groups
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """Groups of questions with their weights in means over all.
+    """Groups of questions with their weights in means over all questions.
 
     Parameters
     ----------
     labels : list
-        Of the groups, in the order in which they first come.
+        Labels of the groups, in order of first appearance.
     code : ndarray of int, shape (questions,)
         Group of every question.
     weight : ndarray, shape (groups,), optional
-        Weights that were given; None: shares of the questions.
+        Weights that were given; None: groups count by the number of their questions.
 
     Examples
     --------
-    >>> own = Grouping.of(["law", "art", "law"], "equal")
-    >>> own.labels, own.code.tolist(), own.shares().tolist()
+    >>> grouping = Grouping.of(["law", "art", "law"], "equal")
+    >>> grouping.labels, grouping.code.tolist(), grouping.shares().tolist()
     (['law', 'art'], [0, 1, 0], [0.5, 0.5])
     """
 
@@ -48,30 +48,37 @@ class Grouping:
     weight: Array | None = None
 
     @classmethod
-    def of(cls, values: Any, weights: object = AS_THEY_ARE) -> "Grouping":
-        """Return groups with numbers, and their weights."""
+    def of(cls, values: Any, weights: object = BY_QUESTIONS) -> "Grouping":
+        """Return the groups of label values, one for each question, with their weights."""
         code, labels = pd.factorize(np.asarray(values, object))
         return cls(labels.tolist(), code, _read_weights(labels.tolist(), weights))
 
     def among(self, kept: NDArray[Any]) -> "Grouping":
-        """Return the grouping of some of the questions; groups keep their numbers."""
+        """Return the grouping of some of the questions; groups keep their codes."""
         return replace(self, code=self.code[kept])
 
     def shares(self, question: Array | None = None) -> Array:
-        """Weights of the groups that have questions, summing to one.
+        """Return the weights of the groups that have questions, normalised to sum to one.
 
-        Without weights of groups they are the sums of the weights of their questions, if given.
+        Without weights of groups, a group has the sum of the weights of its questions.
+
+        Parameters
+        ----------
+        question : ndarray, shape (questions,), optional
+            Weights of the questions; default: all the same.
         """
-        number = np.bincount(self.code, minlength=len(self.labels)).astype(float)
-        total = number if self.weight is None else np.where(number > 0.0, self.weight, 0.0)
+        n_questions = np.bincount(self.code, minlength=len(self.labels)).astype(float)
+        total = (
+            n_questions if self.weight is None else np.where(n_questions > 0.0, self.weight, 0.0)
+        )
         if self.weight is None and question is not None:
             total = np.bincount(self.code, question / question.max(), len(self.labels))
-        if not total.sum() > 0.0:  # what is left has no weight at all
-            total = number
+        if not total.sum() > 0.0:  # all groups that are left have weight 0
+            total = n_questions
         return np.asarray(total / total.sum())
 
     def question_shares(self, weight: Array | None = None) -> Array:
-        """Share of every question in a mean over all; (questions,), summing to one."""
+        """Return the share of every question in a mean over all; (questions,), summing to one."""
         question = np.ones(len(self.code)) if weight is None else weight
         total = np.bincount(self.code, question, len(self.labels))
         by_weight = self.shares(weight) / np.maximum(total, 1e-300)
@@ -83,13 +90,13 @@ class Grouping:
         return np.asarray(values @ (member / member.sum(axis=0)))
 
     def within(self, values: Array) -> Array:
-        """Return values by question (..., questions) less the means of their groups."""
+        """Return values by question (..., questions) minus the means of their groups."""
         _, code = np.unique(self.code, return_inverse=True)
         return values - self.means(values)[..., code]
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of answers should know: weights, and what rests on a prior."""
+        """Notes on the weights of groups, and on results that depend on the prior."""
         size, notes = len(self.labels), []
         if self.weight is not None:
             even = np.ptp(self.weight) == 0.0
@@ -105,16 +112,16 @@ class Grouping:
         return notes
 
     def described(self) -> dict[str, float] | None:
-        """Return given weights by label, as text; None: shares of the questions."""
+        """Return the given weights by label as text; None if no weights were given."""
         if self.weight is None:
             return None
         return dict(zip(map(str, self.labels), self.weight.tolist(), strict=True))
 
 
 def _read_weights(labels: list[Any], weights: object) -> Array | None:
-    """Return weights by group, None for shares of the questions, or refuse."""
+    """Return the weights of the groups, None if they count by questions, or refuse them."""
     argument = Argument("group_weights")
-    if weights is None or (isinstance(weights, str) and weights == AS_THEY_ARE):
+    if weights is None or (isinstance(weights, str) and weights == BY_QUESTIONS):
         return None
     if isinstance(weights, str) and weights == EQUAL:
         return np.full(len(labels), 1.0 / len(labels))
@@ -123,36 +130,37 @@ def _read_weights(labels: list[Any], weights: object) -> Array | None:
             argument, f" must be 'questions', 'equal', or a mapping from group to weight; got "
             f"{shown(weights)}. 'equal' is a macro average.",
         )  # fmt: skip
-    shares_by_name = {
+    weights_by_name = {
         str(label): real_number("group_weights", value) for label, value in weights.items()
     }
     names = list(map(str, labels))
-    for name in sorted(shares_by_name.keys() ^ set(names)):
+    for name in sorted(weights_by_name.keys() ^ set(names)):
         fault = "lacks" if name in names else "has no group"
         raise ArgumentError(
             argument, f" must have a weight for every group of the data and for no other; it "
             f"{fault} {shown(name)}; the groups are {shown(names, 200)}. Give 0 to what does not "
             "count.",
         )  # fmt: skip
-    shares = np.array([shares_by_name[name] for name in names])
-    if not (np.isfinite(shares).all() and (shares >= 0.0).all() and shares.any()):
+    weight_values = np.array([weights_by_name[name] for name in names])
+    if not (
+        np.isfinite(weight_values).all() and (weight_values >= 0.0).all() and weight_values.any()
+    ):
         raise ArgumentError(
             argument, f" must be finite, 0 or more, and not all 0; got {shown(weights)}. They need "
             "not add up to 1.",
         )  # fmt: skip
-    return np.asarray(shares / shares.sum())
+    return np.asarray(weight_values / weight_values.sum())
 
 
 def with_groups(data: object, group: object) -> Outcomes:
-    """Return outcomes, whose questions have the groups that were asked for, if any were.
+    """Return outcomes whose questions have the groups that were asked for, if any.
 
     Parameters
     ----------
     data : Outcomes or anything `bayesatk.tally` accepts
     group : str, sequence or mapping, optional
-        The name of what is known of the questions: their groups, by ``"group"`` or the name of the
-        column that they were read from, or a covariate. Or values as
-        `bayesatk.tally` takes them.
+        ``"group"``, the name of the column that groups were read from, or the name of a covariate.
+        Or values as in `bayesatk.tally`.
     """
     if group is None or not isinstance(data, Outcomes):
         return data if isinstance(data, Outcomes) else tally(data, group=group)

@@ -1,9 +1,9 @@
-"""The long form: what every input becomes before it is counted, once, into the canonical counts.
+"""The long form: trials of every kind of input, before they are counted.
 
-A long form is a list of trials: system, question, trial, outcome and, where votes are of interest,
-answer. Readers (`arrays`, `labelled`, `tables`, and `bayesatk.io` for files) make it. Outcomes are
-small integer codes, positions among the scored outcomes; system and question of a trial are
-positions too, and in an array its place says them, so that 10^8 trials cost a byte each.
+A trial has a system, a question, an outcome and perhaps an answer. `bayesatk.data.array_forms`,
+`bayesatk.data.long_tables` and `bayesatk.io` make long forms; `bayesatk.data.tally` counts them.
+Outcomes are small integer codes, positions among the scored outcomes. System and question are
+positions too; in an array they are given by the index, so that 10^8 trials take a byte each.
 """
 
 import math
@@ -38,12 +38,12 @@ from bayesatk.data.validation import (
 )
 
 MissingPolicy = Literal["error", "ignore", "wrong", "right"]
-_HASHED = frozenset({int, bool, str})  # looked up without a check: none of these can be missing
+_SIMPLE_TYPES = frozenset({int, bool, str})  # types whose values are never missing
 
 
 @dataclass(frozen=True)
 class LongForm:
-    """Trials of systems and questions, or their counts where the input has no more.
+    """Trials of systems and questions, or only their counts.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class LongForm:
     cell : ndarray of int, shape (rows,), optional
         System times the number of questions plus question, for rows.
     counted : ndarray of int, shape (system, question, slot), optional
-        Counts of an input that holds no trials; slot 0 is of missing outcomes.
+        Counts of an input without trials; slot 0 holds missing outcomes, slot 1 + c category c.
     trial_labels : sequence, optional
         By row, or by position in an array.
     answer : list of str or None, optional
@@ -63,11 +63,11 @@ class LongForm:
     rules : AnswerRules
         How the answers were normalised, and how they are grouped.
     notes : tuple of str
-        What was assumed.
+        Assumptions, for the data card.
     columns : mapping of str to ndarray, shape (question,)
-        What is known of the questions: their group, weight, covariates.
+        Group, weight and covariates of the questions.
     by_trial : mapping of str to ndarray, shape (rows,)
-        Cost and truth of every trial, where they are read; NaN where one is unknown.
+        Cost and truth of every trial; NaN where they are unknown.
     """
 
     systems: Labels
@@ -83,7 +83,7 @@ class LongForm:
     by_trial: Mapping[str, Array] = field(default_factory=dict)
 
     def doubted(self, *advice: str | Argument) -> "LongForm":
-        """Warn of what may be a mistake, and say it on the data card."""
+        """Warn about a possible mistake, and add the warning to the data card."""
         warning = OutcomeWarning(*advice)
         warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
         return replace(self, notes=(*self.notes, f"CHECK: {warning}"))
@@ -98,7 +98,7 @@ class LongForm:
         return replace(self, **changed)
 
     def rows(self) -> tuple[Ints, Ints, Codes]:
-        """Return cell, position of the trial, and outcome of every trial."""
+        """Return cell, position in the order of trials, and outcome code of every trial."""
         if self.cell is not None:
             return self.cell, np.arange(len(self.code)), self.code
         cells, trials = math.prod(self.code.shape[:2]), self.code.shape[-1]
@@ -106,9 +106,9 @@ class LongForm:
         return cell, np.tile(np.arange(trials), cells), self.code.ravel()
 
     def slots(self, scores: Scores) -> Ints:
-        """Count the trials by system, question and slot; slot 0 is of missing outcomes.
+        """Count the trials by system, question and slot; slot 0 holds missing outcomes.
 
-        Numbers that are not levels yet have one slot.
+        Numbers that have not been replaced by levels yet share one slot.
         """
         if self.counted is not None:
             return self.counted
@@ -121,58 +121,63 @@ class LongForm:
         return np.bincount(slot, minlength=math.prod(shape)).reshape(shape)
 
     def stopped_systems(self, scores: Scores) -> Flags:
-        """Whether the trials of every question end at its first success, as retries do; (system,).
+        r"""Return whether the trials of every question end at its first success; (system,).
 
-        If trials were exchangeable, the one success of n trials would be the last with probability
-        1/n; the product over the questions that were solved after a failure must be below 1/20.
-        Counts, which have no order, may be such.
+        Among exchangeable trials, the only success of :math:`n_i` trials is the last one with
+        probability :math:`1 / n_i`. Trials are retries if no question has a success before its
+        last trial and :math:`\prod_i 1 / n_i \le 1/20` over questions with one success. For
+        counts, which have no order, the order is assumed to fit.
         """
         if isinstance(scores, NumberScale) or set(scores.values()) != {0.0, 1.0}:
             return np.zeros(len(self.systems), bool)
         slots = self.slots(scores)
         successes = slots[..., 1 + list(scores.values()).index(1.0)]
         trials = slots[..., 1:].sum(axis=-1)
-        one = successes == 1
-        log_odds = np.log(np.where(one, trials, 1)).sum(axis=1)
-        largest = 20  # odds against such an order of exchangeable trials
-        vary = [len(set(of_system[found].tolist())) > 1
-                for of_system, found in zip(trials, one, strict=True)]  # fmt: skip
-        may_be: Flags = (successes.max(axis=1) < 2) & (log_odds >= np.log(largest)) & np.array(vary)
-        if self.counted is not None or not may_be.any():
-            return may_be
+        one_success = successes == 1
+        log_odds = np.log(np.where(one_success, trials, 1)).sum(axis=1)
+        min_odds = 20  # against such an order of exchangeable trials
+        lengths_vary = [len(set(trials_of_system[solved].tolist())) > 1
+                for trials_of_system, solved in zip(trials, one_success, strict=True)]  # fmt: skip
+        stopped: Flags = (
+            (successes.max(axis=1) < 2) & (log_odds >= np.log(min_odds)) & np.array(lengths_vary)
+        )
+        if self.counted is not None or not stopped.any():
+            return stopped
         cell, position, code = self.rows()
-        kept = code >= 0
-        when: Array | Ints = position
+        judged = code >= 0
+        time: Array | Ints = position
         if self.cell is not None and self.trial_labels is not None:
             numbers = [number_of(label) for label in self.trial_labels]
-            when = position if None in numbers else np.array(numbers, float)
-        order = np.lexsort((when[kept], cell[kept]))
-        cells = cell[kept][order]
-        goes_on = np.append(np.diff(cells) == 0, False)
-        right = np.array([*scores.values()])[code[kept]][order] == 1.0
-        early = np.bincount(cells, right & goes_on, successes.size).reshape(successes.shape)
-        may_be &= early.max(axis=1) == 0.0
-        return may_be
+            time = position if None in numbers else np.array(numbers, float)
+        order = np.lexsort((time[judged], cell[judged]))
+        cells = cell[judged][order]
+        has_next = np.append(np.diff(cells) == 0, False)
+        is_success = np.array([*scores.values()])[code[judged]][order] == 1.0
+        early_successes = np.bincount(cells, is_success & has_next, successes.size).reshape(
+            successes.shape
+        )
+        stopped &= early_successes.max(axis=1) == 0.0
+        return stopped
 
     def levelled(
         self, scores: NumberScale, success: str | None = None
     ) -> tuple["LongForm", Scores]:
-        """Return the trials with levels, or right and wrong, for numbers; and their scale."""
+        """Replace numbers by levels, or by right and wrong; return the scale too."""
         cell, _, code = self.rows()
         system, question = np.divmod(cell, max(len(self.questions), 1))
         by_name = np.argsort(np.argsort(np.array([str(label) for label in self.questions])))
         number = np.array([math.nan, *scores])[np.maximum(code, -1) + 1]
-        # An order that is not that of the rows, which must not decide what is rounded up or down.
+        # Rounding to levels must not depend on the order of the rows.
         order = np.lexsort((number, by_name[question], system))
         system = system[order]
-        moved, scale, notes = scores.levelled(code[order], system, success)
-        codes = np.empty_like(moved)
-        codes[order] = moved
+        moved_codes, scale, notes = scores.levelled(code[order], system, success)
+        codes = np.empty_like(moved_codes)
+        codes[order] = moved_codes
         codes = codes.reshape(self.code.shape)
         return replace(self, code=codes, notes=(*self.notes, *notes)), scale
 
     def grouped(self, scores: Scores) -> tuple[Answers | None, tuple[str, ...]]:
-        """Count the distinct answers, if there are any; with notes."""
+        """Return the counts of distinct answers, None without answers, and notes."""
         if self.answer is None:
             return None, ()
         cell, _, code = self.rows()
@@ -180,7 +185,7 @@ class LongForm:
         return group(cell, marks, self.answer, self.rules, shape, self.questions)
 
     def with_missing_as(self, scale: Scores, end: Callable[..., float]) -> "LongForm":
-        """Return trials without an outcome as those of the least or largest score, unanswered."""
+        """Give missing outcomes the least or largest score (`end` is min or max)."""
         scores = list(scale.values())
         category = scores.index(end(scores))
         if self.counted is not None:
@@ -194,7 +199,7 @@ class LongForm:
         return replace(self, code=np.where(self.code < 0, category, self.code), answer=answer)
 
     def cost_sums(self, shape: tuple[int, ...]) -> Array | None:
-        """Return number, sum, and sum of squares of known costs; (..., slot, 3)."""
+        """Return the number, sum and sum of squares of known costs; (system, question, slot, 3)."""
         if COST not in self.by_trial:
             return None
         cell, _, code = self.rows()
@@ -206,12 +211,14 @@ class LongForm:
         return np.stack(sums, axis=-1).reshape(*shape, len(terms))
 
     def truth_counts(self, right: Flags) -> Ints | None:
-        """Count trials of known truth; (system, question, truth, mark), first without a mark.
+        """Count trials of known truth; (system, question, truth, mark).
+
+        The first mark is that of trials without a mark.
 
         Parameters
         ----------
         right : ndarray of bool, shape (scored outcomes,)
-            Whether an outcome is a mark that the trial is right.
+            Whether an outcome marks a trial as right.
         """
         if TRUTH not in self.by_trial:
             return None
@@ -225,7 +232,7 @@ class LongForm:
 
 
 def default_systems(number: int) -> Labels:
-    """Return labels for systems that have none."""
+    """Return default labels for a number of systems."""
     return ["system"] if number == 1 else range(number)
 
 
@@ -236,14 +243,14 @@ def of_counts(counted: Ints) -> LongForm:
 
 
 def success_slots(
-    successes: Ints, trials: Ints, name: str, place: Callable[[tuple[int, ...]], str]
+    successes: Ints, trials: Ints, name: str, place_of_index: Callable[[tuple[int, ...]], str]
 ) -> Ints:
-    """Return counts of missing, wrong and right trials; refuse more successes than trials."""
+    """Return counts by slot (missing, wrong, right); refuse more successes than trials."""
     check_trial_counts(trials, name)
     for where in map(tuple, np.argwhere(successes > trials)[:1].tolist()):
         raise OutcomeError(
             f"successes must not exceed trials; got {successes[where]} successes in "
-            f"{trials[where]} trials at {place(where)}. Check them, and their order."
+            f"{trials[where]} trials at {place_of_index(where)}. Check them, and their order."
         )
     return np.stack([0 * successes, trials - successes, successes], axis=-1)
 
@@ -260,7 +267,9 @@ def count_codes(codes: Codes, slots: Sequence[int]) -> Ints:
 
 
 def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
-    """Return the position of every value among the scored outcomes; negative for the others.
+    """Return the position of every value among the scored outcomes, or a negative code.
+
+    `CODE_MISSING` is the code of a missing value, `CODE_INVALID` that of a value without a score.
 
     Examples
     --------
@@ -269,7 +278,7 @@ def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
     """
     if isinstance(scores, NumberScale):
         return scores.codes(values)
-    kind = np.min_scalar_type(-len(scores) - 2)  # a byte, up to 126 outcomes
+    kind = np.min_scalar_type(-len(scores) - 2)
     if isinstance(values, list):
         return _encode_objects(values, scores, kind)
     if values.dtype.kind in "OT":
@@ -277,12 +286,12 @@ def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
     codes = np.full(values.shape, CODE_INVALID, kind)
     if values.dtype.kind == "f":
         codes += np.isnan(values)
-    # No dates, durations, bytes, complex numbers, records.
+    # Dates, durations, bytes, complex numbers and records are no outcomes.
     for code, label in enumerate(scores if values.dtype.kind in "biufU" else ()):
         if isinstance(label, str) == (values.dtype.kind == "U"):
             try:
                 same = np.asarray(values == label, dtype=bool)
-            except OverflowError:  # an integer that no float reaches
+            except OverflowError:  # an integer beyond the floats
                 continue
             # Faster than writing through a mask.
             np.maximum(codes, same * codes.dtype.type(code + 2) - codes.dtype.type(2), out=codes)
@@ -292,15 +301,15 @@ def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
 def _encode_objects(values: list[Any], scores: Scores, kind: Any) -> Codes:
     """Return the codes of values of any types."""
     codes = dict(zip(scores, range(len(scores)), strict=True))
-    return np.fromiter((_encode_one(value, codes) for value in values), kind, len(values))
+    return np.fromiter((_code_of(value, codes) for value in values), kind, len(values))
 
 
-def _encode_one(value: Any, codes: Mapping[Any, int]) -> int:
-    """Return the code of a value of any type."""
-    if type(value) not in _HASHED:
+def _code_of(value: Any, codes: Mapping[Any, int]) -> int:
+    """Return the code of one value of any type."""
+    if type(value) not in _SIMPLE_TYPES:
         if is_missing(value):
             return CODE_MISSING
-        if not is_category(value):  # 1+0j and a duration of 1 equal 1, and are not outcomes
+        if not is_category(value):  # 1+0j and a duration of 1 equal 1
             return CODE_INVALID
     try:
         return codes.get(value, CODE_INVALID)
@@ -308,18 +317,18 @@ def _encode_one(value: Any, codes: Mapping[Any, int]) -> int:
         return CODE_INVALID
 
 
-def invalid(codes: Codes) -> list[int]:
+def unscored_positions(codes: Codes) -> list[int]:
     """Return the positions of the first two outcomes without a score."""
     if not codes.size or codes.min() > CODE_INVALID:
         return []
     return [int(index) for index in np.flatnonzero(codes == CODE_INVALID)[:2]]
 
 
-def refuse(
+def unscored_outcome(
     value: Any, where: str, scores: Scores, values: Sequence[Any] = (),
     second: tuple[Any, str] | None = None,
 ) -> OutcomeError:  # fmt: skip
-    """Return the error for an outcome that no score covers, and for the others of its kind."""
+    """Return the error for an outcome without a score, with remedies for all such `values`."""
     allowed = "one of " + ", ".join(shown(label) for label in scores)
     remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
     if isinstance(scores, NumberScale):
@@ -330,26 +339,26 @@ def refuse(
             mark.item() if isinstance(mark, np.generic) else mark for mark in marks
         )
         keys = {key: ... for key in keys if key not in scores}
-        most = 8  # that a message lists
+        max_listed = 8  # in a message
         remedy = ()
-        if len(keys) <= most:
+        if len(keys) <= max_listed:
             all_scores = Argument("scores", {**scores, **keys}, "tally")
             remedy = ("Score every outcome that may occur: ", all_scores, ".")
-        if _number(value) is not None:
+        if _number_of_outcome(value) is not None:
             numbers = Argument("scores", "numbers", "tally")
-            words = " " * bool(remedy) + "Keep numbers as they are: "
-            remedy += (words, numbers, *_threshold(values))
-    also = "" if second is None else f", and neither is {shown(second[0])} at {second[1]}"
+            keep_numbers = " " * bool(remedy) + "Keep numbers as they are: "
+            remedy += (keep_numbers, numbers, *_threshold_remedy(values))
+    second_outcome = "" if second is None else f", and neither is {shown(second[0])} at {second[1]}"
     return OutcomeError(
-        f"outcome {shown(value)} at {where} is not {allowed}{also}. ", *remedy,
+        f"outcome {shown(value)} at {where} is not {allowed}{second_outcome}. ", *remedy,
         " Write an unknown or failed one as None (in CSV, leave its cell empty), and use ",
         Argument("missing", "ignore", "tally"), ".",
     )  # fmt: skip
 
 
-def _threshold(values: Sequence[Any]) -> tuple[str | Argument, ...]:
-    """Return the remedy of a threshold for numbers, which some of them reach and some do not."""
-    numbers = {number for value in values if (number := _number(value)) is not None}
+def _threshold_remedy(values: Sequence[Any]) -> tuple[str | Argument, ...]:
+    """Return the remedy of a threshold that some of the numbers reach and some do not."""
+    numbers = {number for value in values if (number := _number_of_outcome(value)) is not None}
     if len(numbers) < 2:
         return (".",)
     bound = 1.0 if min(numbers) < 1.0 <= max(numbers) else max(numbers)
@@ -357,14 +366,14 @@ def _threshold(values: Sequence[Any]) -> tuple[str | Argument, ...]:
     return "; or count as success what reaches a threshold, with ", rule, " beside it."
 
 
-def _number(value: Any) -> float | None:
-    """Return the number that an outcome is, or that its text is; durations are none."""
+def _number_of_outcome(value: Any) -> float | None:
+    """Return the number that an outcome or its text stands for; None for flags and durations."""
     odd = isinstance(value, bool | np.bool_) or not is_category(value)
     return None if odd else number_of(value)
 
 
 def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:
-    """Return right, wrong or unknown for outcome codes."""
+    """Return 1 for right, 0 for wrong and -1 for unknown outcome codes."""
     if set(scores.values()) != {0.0, 1.0}:
         raise OutcomeError(
             "answers need outcomes that are right or wrong, scored 1 and 0; got scores "
@@ -377,7 +386,7 @@ def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:
 def codes_of(
     answers: Sequence[str | None], references: Iterable[Collection[str]], scores: Scores
 ) -> NDArray[np.int8]:
-    """Return outcome codes by the references of the question of every trial."""
+    """Return the outcome code of every answer: right if it is among the references of its trial."""
     marks_of(np.zeros(0, np.int8), scores)
     pairs = zip(answers, references, strict=True)
     right = np.fromiter((answer in reference for answer, reference in pairs), np.int8)

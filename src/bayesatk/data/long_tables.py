@@ -1,7 +1,7 @@
-"""Long tables: of pandas, or of any library that narwhals knows, whole or part by part.
+"""Long tables of pandas, or of any library that narwhals supports, whole or in parts.
 
-Their columns become labels of rows, what must agree within a question, and counts. Of a table that
-comes in parts, what is in memory are the counts and the labels.
+Their rows become trials or counts, by labels of systems, questions and trials. Of a table in parts
+only the counts and the labels are kept in memory.
 """
 
 from collections import Counter as Counts
@@ -17,10 +17,25 @@ from bayesatk._tools.arrays import Flags, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import Columns, Picked, labels, one_row_a_trial, trial_text
-from bayesatk.data.long_form import LongForm, codes_of, encode, invalid, refuse, success_slots
+from bayesatk.data.long_form import (
+    LongForm,
+    codes_of,
+    encode,
+    success_slots,
+    unscored_outcome,
+    unscored_positions,
+)
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import READERS
-from bayesatk.data.roles import COUNTS, ROLES, SCANNED, Sample, meaning, short_text, usual_names
+from bayesatk.data.roles import (
+    COUNTS,
+    MAX_SCANNED_ROWS,
+    ROLES,
+    Sample,
+    normalized_name,
+    short_text,
+    usual_names,
+)
 from bayesatk.data.validation import (
     Codes,
     NumberScale,
@@ -32,26 +47,26 @@ from bayesatk.data.validation import (
     shown,
 )
 
-# Kinds of NumPy's numbers that stay arrays, by role: outcomes may be fractions and true/false.
-_ARRAYS = {"outcome": "biuf", "answer": "", "reference": "", "content": ""}
+# Kinds of NumPy dtypes that stay arrays, by role; labels (the default) only if they are integers.
+_NUMERIC_KINDS = {"outcome": "biuf", "answer": "", "reference": "", "content": ""}
 
 
 def is_table(data: object) -> bool:
-    """Whether this is a table, of pandas or of another library that narwhals knows."""
+    """Return whether this is a table of pandas or of another library that narwhals supports."""
     if isinstance(data, pd.DataFrame):
         return True
     if isinstance(data, np.ndarray | Sequence | Mapping):
         return False
-    import narwhals as nw  # for other tables only: it takes long to import
+    import narwhals as nw  # only here: importing it takes long
 
     try:
         return isinstance(nw.from_native(data, pass_through=True), nw.DataFrame | nw.LazyFrame)
-    except nw.exceptions.NarwhalsError:  # a table, though a malformed one: read_table says why
+    except nw.exceptions.NarwhalsError:  # a malformed table, of which `read_table` says why
         return True
 
 
 def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
-    """Pick the columns that matter from a long table; of a lazy one, only they are computed."""
+    """Return the columns of a long table that have a role; a lazy table computes only these."""
     if isinstance(data, pd.DataFrame):
         return from_pandas(data, columns)
     import narwhals as nw
@@ -62,9 +77,10 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
         first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
         names = frame.collect_schema().names()
         cells = {} if lazy else {
-            name: list(map(short_text, frame[name].head(SCANNED).to_list())) for name in names
+            name: list(map(short_text, frame[name].head(MAX_SCANNED_ROWS).to_list()))
+            for name in names
         }  # fmt: skip
-        sample = Sample(names, cells, not lazy and len(frame) <= SCANNED)
+        sample = Sample(names, cells, not lazy and len(frame) <= MAX_SCANNED_ROWS)
         picked = _picked(sample, columns, f"data{first}.to_numpy()")
         if lazy:
             frame = frame.select(picked.needed).collect()
@@ -79,11 +95,11 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
 
 
 def _picked(sample: Sample, columns: Mapping[str, str], array: str) -> Picked:
-    """Pick columns by name; a table without any usual name may be an array in disguise."""
+    """Pick the columns with a role; `array` is the remedy for a table that has no usual name."""
     try:
         return Picked.of(sample, columns)
     except OutcomeError as error:
-        if columns or any(meaning(name) in usual_names() for name in sample.names):
+        if columns or any(normalized_name(name) in usual_names() for name in sample.names):
             raise
         raise OutcomeError(
             f"{error} If its rows are questions and its columns trials, use "
@@ -92,7 +108,7 @@ def _picked(sample: Sample, columns: Mapping[str, str], array: str) -> Picked:
 
 
 def from_pandas(data: pd.DataFrame, columns: Mapping[str, str], **rows: Any) -> Columns:
-    """Pick the columns by position: names need not be text, nor does narwhals allow others."""
+    """Return the columns of a table of pandas that have a role; their names need not be text."""
     picked = _picked(_sample_of(data), columns, "data.to_numpy()")
     names = list(data.columns)
     for name in picked.needed:
@@ -101,15 +117,15 @@ def from_pandas(data: pd.DataFrame, columns: Mapping[str, str], **rows: Any) -> 
                 f"column names must be distinct; got {name!r} more than once. Rename one of them."
             )
     for level in data.index.names:
-        lost = [
+        roles_in_index = [
             role
             for role in ROLES
-            if role not in picked.roles and meaning(level) in usual_names(role)
+            if role not in picked.roles and normalized_name(level) in usual_names(role)
         ]
-        if lost:
+        if roles_in_index:
             raise OutcomeError(
-                f"the table must have its {lost[0]} in a column; got {level!r} in the index. Reset "
-                "it: table.reset_index()."
+                f"the table must have its {roles_in_index[0]} in a column; got {level!r} in the "
+                "index. Reset it: table.reset_index()."
             )
     return picked.table(
         lambda name, role: _pandas_values(data.iloc[:, names.index(name)], role), **rows
@@ -117,16 +133,16 @@ def from_pandas(data: pd.DataFrame, columns: Mapping[str, str], **rows: Any) -> 
 
 
 def _sample_of(data: pd.DataFrame) -> Sample:
-    """Return the first rows of a table as text."""
-    head = data.iloc[:SCANNED]
-    cells = {name: list(map(short_text, head.iloc[:, place].tolist()))
-             for place, name in enumerate(data.columns)}  # fmt: skip
-    return Sample(list(data.columns), cells, len(data) <= SCANNED)
+    """Return the first rows of a table of pandas."""
+    head = data.iloc[:MAX_SCANNED_ROWS]
+    cells = {name: list(map(short_text, head.iloc[:, position].tolist()))
+             for position, name in enumerate(data.columns)}  # fmt: skip
+    return Sample(list(data.columns), cells, len(data) <= MAX_SCANNED_ROWS)
 
 
 def _pandas_values(series: Any, role: str) -> Any:
-    """Return a numeric column as an array, labels of text coded, any other as a list."""
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in _ARRAYS.get(role, "iu"):
+    """Return a numeric column as an array, text labels as a Categorical, any other as a list."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in _NUMERIC_KINDS.get(role, "iu"):
         return series.to_numpy()
     if isinstance(series.dtype, pd.StringDtype) and role in ("system", "question", "trial"):
         codes, texts = series.factorize()
@@ -135,51 +151,51 @@ def _pandas_values(series: Any, role: str) -> Any:
 
 
 def values_of(series: Any, role: str) -> Any:
-    """Return a numeric column without gaps as an array, any other as a list."""
+    """Return a numeric column without missing values as an array, any other as a list."""
     if series.dtype.is_numeric() and not series.is_null().any():
         try:
             array = series.to_numpy()
-        except Exception:  # integers of 128 bits have no numpy type
+        except Exception:  # NumPy has no integers of 128 bits
             return series.to_list()
-        if array.dtype.kind in _ARRAYS.get(role, "iu"):
+        if array.dtype.kind in _NUMERIC_KINDS.get(role, "iu"):
             return array
     return series.to_list()
 
 
 def is_partitioned(data: object) -> bool:
-    """Return whether this is a table of dask, whose partitions are tables of pandas."""
+    """Return whether this is a table of dask."""
     return type(data).__module__.startswith("dask.") and hasattr(data, "to_delayed")
 
 
 def partitions(data: Any, columns: Mapping[str, str]) -> Iterator[Columns]:
-    """Yield the parts of a table of dask; of its columns, only those that matter are computed."""
+    """Yield the partitions of a table of dask, of which only the needed columns are computed."""
     picked, start = Picked.of(Sample(list(data.columns), {}, False), columns), 0
-    for partition in _computed(data[picked.needed]):
+    for partition in _computed_partitions(data[picked.needed]):
         rows = range(start, start + len(partition))
         table = from_pandas(partition, columns, numbers=rows)
-        yield replace(table, others=picked.others)
+        yield replace(table, unused=picked.unused)
         start += len(partition)
 
 
-def _computed(data: Any) -> Iterator[Any]:
-    """Yield the partitions, computed by dask's scheduler: threads here, or a cluster."""
+def _computed_partitions(data: Any) -> Iterator[Any]:
+    """Yield partitions as tables of pandas, computed a few at a time by the scheduler of dask."""
     import dask
 
-    at_once = 8  # by as many threads or workers, and held
+    n_at_once = 8  # partitions in memory
     parts = data.to_delayed()
-    for start in range(0, len(parts), at_once):
-        yield from dask.compute(*parts[start : start + at_once])
+    for start in range(0, len(parts), n_at_once):
+        yield from dask.compute(*parts[start : start + n_at_once])
 
 
-_MOST_CELLS = 100_000_000  # systems times questions: 1.6 GB of counts
-_MOST = 1 << 28  # bytes of the marks by which repeated trials are noticed
-_BITS = 64  # of a word of marks: trials of one system and question
+_MAX_CELLS = 100_000_000  # systems times questions; their counts take 1.6 GB
+_MAX_MARK_BYTES = 1 << 28  # of the bits that mark the trials that were seen
+_BITS_PER_WORD = 64
 
 
 def read_rows(
     tables: Iterable[Columns], scores: Scores, rules: AnswerRules | None = None
 ) -> LongForm:
-    """Return the trials of the parts of a long table, or without rules for answers their counts."""
+    """Return the trials of a long table in parts, or only their counts if there are no rules."""
     counter = Counter(scores, rules)
     for table in tables:
         counter.add(table)
@@ -187,17 +203,17 @@ def read_rows(
 
 
 class Counter:
-    """Counts, or trials, of the parts of a long table, as they come.
+    """Trials or counts of a long table, collected from its parts.
 
-    What only shows between parts is checked here: a trial that occurs twice, and a question that
-    is asked in two ways.
+    Checks what concerns several parts: that no trial occurs twice, and that the rows of a question
+    agree in its content, group, weight and covariates.
 
     Parameters
     ----------
     scores : mapping
         As in `bayesatk.tally`.
     rules : AnswerRules, optional
-        How answers are compared, where trials are kept; without them they are counted and gone.
+        How answers are compared; without rules trials are counted and not kept.
 
     Examples
     --------
@@ -211,12 +227,12 @@ class Counter:
 
     def __init__(self, scores: Scores, rules: AnswerRules | None = None) -> None:
         self.scores, self.rules = scores, rules
-        self.judged = False  # whether there was any outcome so far that is not missing
-        # Positions of labels among all that have come so far, by role.
+        self.judged = False  # whether an outcome so far is not missing
+        # Position of every label so far, by role.
         self._places: dict[str, dict[Any, int]] = {"system": {}, "question": {}, "trial": {}}
         self._slots: Ints = np.zeros((1, 1, len(scores) + 1), np.int64)
         self._parts: list[Columns] = []
-        self._trials: dict[str, list[Any]] = {}  # what is kept of those of each part
+        self._trials: dict[str, list[Any]] = {}  # arrays of every part, by name
         self._seen: NDArray[np.uint64] | None = np.zeros((1, 1, 1), np.uint64)
         self._agreement = Agreement()
         self._first: Columns | None = None
@@ -224,7 +240,7 @@ class Counter:
         self._passed_over = Counts[str]()
 
     def add(self, table: Columns) -> None:
-        """Take another part; its rows are numbered as in the whole."""
+        """Add a part of the table, whose rows are numbered as in the whole table."""
         if not len(table):
             return
         table = one_row_a_trial(table)
@@ -233,10 +249,10 @@ class Counter:
             self._refuse_uncounted(table)
         system, question = self._cells(table)
         if table.counted:
-            self._slots = _grown(self._slots, (*self._shape, self._slots.shape[2]))
+            self._slots = _padded(self._slots, (*self._shape, self._slots.shape[2]))
             counted = self._slots[system, question].any(axis=1)
             _refuse_repeated([table], system * self._shape[1] + question, counted)
-            self._slots[system, question] = _success_slots(table, self.scores)
+            self._slots[system, question] = _slots_of_counts(table, self.scores)
             return
         trial = self._coded(table, "trial")
         if self.rules is not None:
@@ -245,13 +261,13 @@ class Counter:
         if trial is not None:
             key = (system * self._shape[1] + question) * len(self._places["trial"]) + trial
             _refuse_repeated([table], key, self._marked(system, question, trial))
-        code = _codes(table, self.scores)
+        code = _outcome_codes(table, self.scores)
         self.judged |= bool((code >= 0).any())
-        self._slots = _grown(self._slots, (*self._shape, self._slots.shape[2]))
+        self._slots = _padded(self._slots, (*self._shape, self._slots.shape[2]))
         np.add.at(self._slots, (system, question, code + 1), 1)
 
     def _refuse_uncounted(self, table: Columns) -> None:
-        """Refuse what counts do not keep."""
+        """Refuse costs, truths and scores that are numbers, which need the trials."""
         remedy = "Read the table whole: ", Argument("stream", False), ", or table.compute()."
         for role in filter(table.roles.__contains__, READERS):
             rule = " must be left out for tables that are counted part by part. "
@@ -263,10 +279,10 @@ class Counter:
     def _keep(
         self, table: Columns, rules: AnswerRules, system: Ints, question: Ints, trial: Ints | None
     ) -> None:
-        """Keep the trials of a part, with their answers and what else is known of each."""
+        """Keep the trials of a part with their answers, costs and truths."""
         answers = rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
         if "outcome" in table.roles:
-            code = _codes(table, self.scores)
+            code = _outcome_codes(table, self.scores)
         else:
             code = codes_of(answers or [], self._references(table, question, rules), self.scores)
         self.judged |= bool((code >= 0).any())
@@ -291,8 +307,8 @@ class Counter:
         if unnumbered:
             notes.insert(0, "no trial column: the rows of one (system, question) are its trials")
         notes += self._agreement.notes(questions)
-        if table.others:
-            named = shown(list(table.others), 200)[1:-1]
+        if table.unused:
+            named = shown(list(table.unused), 200)[1:-1]
             notes.append(
                 f"left out: columns {named}; group=, weight= and covariates= keep what belongs to "
                 "questions"
@@ -325,7 +341,7 @@ class Counter:
         return long
 
     def _with_trials(self, long: LongForm) -> LongForm:
-        """Return the trials of all parts, none of which may come twice."""
+        """Return the long form with the trials of all parts, or refuse a repeated trial."""
         tables = self._parts
         joined: dict[str, Any] = {
             name: None if parts[0] is None else np.concatenate(parts)
@@ -349,11 +365,11 @@ class Counter:
 
     @property
     def _shape(self) -> tuple[int, int]:
-        """Numbers of systems and questions so far."""
+        """Number of systems and number of questions so far."""
         return len(self._places["system"]), len(self._places["question"])
 
     def _cells(self, table: Columns) -> tuple[Ints, Ints]:
-        """Return the system and the question of every row, after what must agree is compared."""
+        """Return the positions of system and question of every row; compare rows of a question."""
         question = self._coded(table, "question")
         assert question is not None  # every table has questions
         if self._first is None:
@@ -361,17 +377,17 @@ class Counter:
         system = self._coded(table, "system")
         if system is None:
             self._places["system"]["system"], system = 0, np.zeros(len(question), np.int64)
-        if self._shape[0] * self._shape[1] > _MOST_CELLS:
+        if self._shape[0] * self._shape[1] > _MAX_CELLS:
             raise OutcomeError(
                 f"the table has {self._shape[0]} systems and {self._shape[1]} questions, which "
-                f"makes more than {_MOST_CELLS} cells. Check that column "
+                f"makes more than {_MAX_CELLS} cells. Check that column "
                 f"{table.roles.get('system')!r} names systems, or split the table."
             )
         self._agreement.add(table, question, list(self._places["question"]))
         return system, question
 
     def _coded(self, table: Columns, role: str) -> Ints | None:
-        """Return the positions of the labels of the rows, if they have any."""
+        """Return the position of the label of every row among those so far; None without labels."""
         if role not in table.roles:
             return None
         codes, names = labels(table, role)
@@ -380,9 +396,9 @@ class Counter:
         return np.array([places.setdefault(name, len(places)) for name in names], np.int64)[codes]
 
     def _marked(self, system: Ints, question: Ints, trial: Ints) -> Flags:
-        """Mark the trials as seen, and return which of them an earlier part has."""
-        words = -(-len(self._places["trial"]) // _BITS)
-        if self._seen is not None and self._shape[0] * self._shape[1] * words * 8 > _MOST:
+        """Mark trials as seen, one bit each, and return which of them an earlier part has."""
+        words = -(-len(self._places["trial"]) // _BITS_PER_WORD)
+        if self._seen is not None and self._shape[0] * self._shape[1] * words * 8 > _MAX_MARK_BYTES:
             self._seen = None
             self._notes += (
                 f"{len(self._places['trial'])} labels of trials: repeated trials were looked for "
@@ -390,9 +406,9 @@ class Counter:
             )
         if self._seen is None:
             return np.zeros(len(trial), bool)
-        self._seen = _grown(self._seen, (*self._shape, words))
-        word = system, question, trial // _BITS
-        bit = np.uint64(1) << (trial % _BITS).astype(np.uint64)
+        self._seen = _padded(self._seen, (*self._shape, words))
+        word = system, question, trial // _BITS_PER_WORD
+        bit = np.uint64(1) << (trial % _BITS_PER_WORD).astype(np.uint64)
         again = (self._seen[word] & bit) > 0
         np.bitwise_or.at(self._seen, word, bit)
         return again
@@ -400,7 +416,7 @@ class Counter:
     def _references(
         self, table: Columns, question: Ints, rules: AnswerRules
     ) -> list[tuple[str, ...]]:
-        """Return the right answers of every row; those of a question must name the same."""
+        """Return the right answers of every row, which must be the same for a question."""
         right = [
             tuple(sorted(rules.right_answers(value, table.place(row))))
             for row, value in enumerate(table.values["reference"])
@@ -412,34 +428,36 @@ class Counter:
         return right
 
 
-def _codes(table: Columns, scores: Scores) -> Codes:
-    """Return the code of every row's outcome, or refuse the first that has no score."""
+def _outcome_codes(table: Columns, scores: Scores) -> Codes:
+    """Return the code of the outcome of every row, or refuse the first outcome without a score."""
     values = table.values["outcome"]
-    if isinstance(values, list | tuple):  # empty text is missing, as a blank cell is
+    if isinstance(values, list | tuple):  # empty text is missing
         values = [None if isinstance(value, str) and is_absent(value) and value not in scores
                   else value for value in values]  # fmt: skip
     codes = encode(values if isinstance(values, np.ndarray) else list(values), scores)
     cells = [
         (table.value("outcome", row), f"{table.place(row)} of column {table.roles['outcome']!r}")
-        for row in invalid(codes)
+        for row in unscored_positions(codes)
     ]
     if cells:
-        raise refuse(*cells[0], scores, values[:10_000], cells[1] if len(cells) > 1 else None)
+        raise unscored_outcome(
+            *cells[0], scores, values[:10_000], cells[1] if len(cells) > 1 else None
+        )
     return codes
 
 
 def _refuse_repeated(tables: Sequence[Columns], key: Ints, earlier: Flags) -> None:
-    """Refuse a row whose key comes a second time, in these parts or after an earlier part."""
+    """Refuse a row whose key occurs in an earlier row of these parts, or in an earlier part."""
     repeated = pd.Series(key).duplicated().to_numpy()
     again = repeated | earlier
     if not again.any():
         return
     row = int(again.argmax())
-    table, row_of_table = _located(tables, row)
+    table, row_of_table = _table_and_row(tables, row)
     second = table.place(row_of_table)
     holders = f"{second} and an earlier row"
     if repeated[row]:
-        first = Columns.place(*_located(tables, int((key == key[row]).argmax())))
+        first = Columns.place(*_table_and_row(tables, int((key == key[row]).argmax())))
         word = table.word
         holders = f"{word}s{first.removeprefix(word)} and{second.removeprefix(word)}"
     if table.counted:
@@ -459,8 +477,8 @@ def _refuse_repeated(tables: Sequence[Columns], key: Ints, earlier: Flags) -> No
     )  # fmt: skip
 
 
-def _located(tables: Sequence[Columns], row: int) -> tuple[Columns, int]:
-    """Return the part that has a row of all, and the row in it."""
+def _table_and_row(tables: Sequence[Columns], row: int) -> tuple[Columns, int]:
+    """Return the part that holds a row of the whole table, and the row within it."""
     for table in tables:
         if row < len(table):
             break
@@ -468,8 +486,8 @@ def _located(tables: Sequence[Columns], row: int) -> tuple[Columns, int]:
     return table, row
 
 
-def _success_slots(table: Columns, scores: Scores) -> Ints:
-    """Return counts by slot of rows that are questions, with trials and successes."""
+def _slots_of_counts(table: Columns, scores: Scores) -> Ints:
+    """Return counts by slot (rows, slots) of a table whose rows are counts."""
     if sorted(scores.values()) != [0.0, 1.0]:
         raise OutcomeError(
             "scores must be left out for counts of successes, which have two outcomes; got "
@@ -489,7 +507,7 @@ def _success_slots(table: Columns, scores: Scores) -> Ints:
 
 
 def _whole(table: Columns, role: str) -> Ints:
-    """Return whole numbers, which text tables hold as text."""
+    """Return a column of counts, which may be text, as whole numbers."""
     values = table.values[role]
     if not isinstance(values, np.ndarray) and {bool, str} & set(map(type, values)):
         numbers = [number_of(value) for value in values]
@@ -504,7 +522,7 @@ def _whole(table: Columns, role: str) -> Ints:
     return check_counts(values, f"column {table.roles[role]!r}")
 
 
-def _grown[Kind: np.generic](array: NDArray[Kind], shape: tuple[int, ...]) -> NDArray[Kind]:
-    """Return the array with room for the shape, padded by zeros."""
+def _padded[Kind: np.generic](array: NDArray[Kind], shape: tuple[int, ...]) -> NDArray[Kind]:
+    """Return the array padded by zeros to at least a shape."""
     room = [(0, max(0, size - has)) for has, size in zip(array.shape, shape, strict=True)]
     return np.pad(array, room) if any(more for _, more in room) else array

@@ -1,4 +1,4 @@
-"""Trials beside those of the data: earlier ones of the same questions, and some marked twice."""
+"""Trials beside the data: prior trials of the same questions, and trials that were marked twice."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,8 +21,8 @@ from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.judge_error import JudgeError
 from bayesatk.priors import Pooling
 
-_MOST_TRIALS = 256  # of a question: what is worked out for all numbers of right trials and marks
-_SHARED_SET = (
+_MAX_JUDGED_TRIALS = 256  # of a question; the work grows with all numbers of right trials and marks
+_SHARED_CALIBRATION_NOTE = (
     "One calibration set tells the error rates of the judge for every system, and what it leaves "
     "open moves all systems the same way. Here it is taken to be independent between systems, so "
     "their differences are more certain than the intervals of differences say."
@@ -32,7 +32,7 @@ _SHARED_SET = (
 def read_judges(
     judge: object, outcomes: Outcomes
 ) -> tuple[tuple[JudgeError, ...] | None, list[str]]:
-    """Return the judge of every system, None where marks are taken to be right; and notes.
+    """Return the judge of every system, None if marks are taken to be right, and notes.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def read_judges(
     notes = []
     if isinstance(judges, JudgeError):
         if judges.p + judges.n and len(outcomes.systems) > 1:
-            notes.append(_SHARED_SET)
+            notes.append(_SHARED_CALIBRATION_NOTE)
         judges = dict.fromkeys(outcomes.systems, judges)
     if not isinstance(judges, Mapping):
         raise ArgumentError(
@@ -73,9 +73,9 @@ def read_judges(
 
 
 def _check_labels(judge: JudgeError, outcomes: Outcomes, system: int, labelled: bool) -> None:
-    """Refuse a judge of whom no right, or no wrong, trial is known.
+    """Refuse a judge without trials known to be right, or without trials known to be wrong.
 
-    Without trials of known truth the marks must also tell right from wrong.
+    Without trials of known truth in the data, its marks must also tell right from wrong.
     """
     counted = judge
     if labelled:
@@ -91,7 +91,7 @@ def _check_labels(judge: JudgeError, outcomes: Outcomes, system: int, labelled: 
 
 
 def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:
-    """Count trials that were marked twice; by system, where the table names systems.
+    """Return the error counts of trials that were marked twice, by system if the table has them.
 
     Examples
     --------
@@ -138,17 +138,17 @@ def _flags(values: Sequence[object], name: str) -> list[bool]:
 
 
 def check_judged_trials(outcomes: Outcomes, pooling: Pooling) -> None:
-    """Refuse more trials of a question than marks of a judge are worked out for."""
+    """Refuse too many trials of a question for the model of a judge."""
     most = int(outcomes.trials.max())
-    if most > _MOST_TRIALS and pooling != "complete":
+    if most > _MAX_JUDGED_TRIALS and pooling != "complete":
         raise ArgumentError(
-            "judge", f" must be left out beyond {_MOST_TRIALS} trials of a question; "
-            f"got {most}. Evaluate {_MOST_TRIALS} trials of each, or without it.",
+            "judge", f" must be left out beyond {_MAX_JUDGED_TRIALS} trials of a question; "
+            f"got {most}. Evaluate {_MAX_JUDGED_TRIALS} trials of each, or without it.",
         )  # fmt: skip
 
 
 def check_weight(weight: object) -> None:
-    """Refuse a weight of prior trials that is no number in [0, 1]."""
+    """Refuse a weight of prior trials outside [0, 1]."""
     if not (isinstance(weight, Real) and 0.0 <= float(weight) <= 1.0):
         raise ArgumentError(
             "prior_weight", f" must lie in [0, 1]; got {weight!r:.40}. With 0.5 a prior trial "
@@ -159,7 +159,7 @@ def check_weight(weight: object) -> None:
 def read_prior_trials(
     outcomes: Outcomes, prior_trials: object, weight: float
 ) -> tuple[Array | None, list[str]]:
-    """Return discounted prior trials, aligned with the data, and how well they agree with it.
+    """Return discounted prior trials, aligned with the data, and notes on their agreement.
 
     Parameters
     ----------
@@ -167,71 +167,82 @@ def read_prior_trials(
     prior_trials : Outcomes or anything `bayesatk.tally` accepts
         Of the same systems and questions.
     weight : float
-        Weight of a prior trial, in [0, 1]; with 0 there are none.
+        Weight of a prior trial, in [0, 1]; 0 leaves them out.
 
     Returns
     -------
     counts : ndarray, shape (system, question, category), or None
     notes : list of str
-        One per system, behind one on questions without prior trials.
+        On questions without prior trials, if any, then one per system.
     """
     check_weight(weight)
     if prior_trials is None or weight == 0.0:
         return None, []
     dataset = outcomes.dataset
     labels, values = (dataset[name].values.tolist() for name in ("category", "score"))
-    before = prior_trials
-    if not isinstance(before, Outcomes):
-        before = _tallied(before, dict(zip(labels, values, strict=True)))
+    prior_outcomes = prior_trials
+    if not isinstance(prior_outcomes, Outcomes):
+        prior_outcomes = _tallied(prior_outcomes, dict(zip(labels, values, strict=True)))
     questions = dataset["question"].values.tolist()
-    own, notes = before.dataset["question"].values.tolist(), []
-    if {*own} < {*questions} and own != list(range(len(own))):  # labels, and not mere positions
-        lacking = [label for label in questions if label not in {*own}]
+    prior_questions, notes = prior_outcomes.dataset["question"].values.tolist(), []
+    if {*prior_questions} < {*questions} and prior_questions != list(
+        range(len(prior_questions))
+    ):  # labelled, not numbered by default
+        without_prior = [label for label in questions if label not in {*prior_questions}]
         notes.append(
-            f"Prior trials: {len(lacking)} of {len(questions)} questions have none (first: "
-            f"{shown(lacking[0], 60)}); is it the same label in both?"
+            f"Prior trials: {len(without_prior)} of {len(questions)} questions have none (first: "
+            f"{shown(without_prior[0], 60)}); is it the same label in both?"
         )
-        aligned = before.dataset[["count"]].reindex(question=questions, fill_value=0)
-        before = replace(before, dataset=aligned)
-    elif {*own} == {*questions}:
-        before = replace(before, dataset=before.dataset.sel(question=questions))
+        aligned = prior_outcomes.dataset[["count"]].reindex(question=questions, fill_value=0)
+        prior_outcomes = replace(prior_outcomes, dataset=aligned)
+    elif {*prior_questions} == {*questions}:
+        prior_outcomes = replace(
+            prior_outcomes, dataset=prior_outcomes.dataset.sel(question=questions)
+        )
     for name in ("category", "score", "question"):
-        new, old = (data[name].values.tolist() for data in (dataset, before.dataset))
-        if new != old:
+        data_labels, prior_labels = (
+            data[name].values.tolist() for data in (dataset, prior_outcomes.dataset)
+        )
+        if data_labels != prior_labels:
             raise OutcomeError(
                 f"prior_trials must have the {name} labels of the data; "
-                f"got {len(old)} ({shown(old, 60)}) for {len(new)} ({shown(new, 60)}). Use "
+                f"got {len(prior_labels)} ({shown(prior_labels, 60)}) for {len(data_labels)} "
+                f"({shown(data_labels, 60)}). Use "
                 "bayesatk.tally(data, scores=..., questions=...) for both; a question without "
                 "prior trials is a row of None, with missing='ignore'."
             )
-    alone = len(before.systems) == len(outcomes.systems) == 1  # whatever their names
-    if before.systems != outcomes.systems and not alone:
+    one_system = len(prior_outcomes.systems) == len(outcomes.systems) == 1  # whatever their names
+    if prior_outcomes.systems != outcomes.systems and not one_system:
         raise OutcomeError(
             f"prior_trials must be of the same systems as the data, {shown(outcomes.systems)}; got "
-            f"{shown(before.systems)}. Give every system its own, as {{system: trials}}."
+            f"{shown(prior_outcomes.systems)}. Give every system its own, as {{system: trials}}."
         )
-    counts = before.dataset["count"].values
+    counts = prior_outcomes.dataset["count"].values
     notes += [
-        _conflict_note(system, new, old, dataset["score"].values, weight)
-        for system, new, old in zip(outcomes.systems, dataset["count"].values, counts, strict=True)
+        _conflict_note(system, data_labels, prior_labels, dataset["score"].values, weight)
+        for system, data_labels, prior_labels in zip(
+            outcomes.systems, dataset["count"].values, counts, strict=True
+        )
     ]
     return counts * float(weight), notes
 
 
 def _tallied(prior_trials: object, scores: dict[str, float]) -> Outcomes:
-    """Tally prior trials by the scores of the data, whose labels may have been numbers.
+    """Count prior trials by the scores of the data, whose labels may have been numbers.
 
-    Counts take no scores: they have their own, or are of right and wrong.
+    Counts have scores of their own, or are of right and wrong.
     """
     if isinstance(prior_trials, xr.Dataset) or scores == {"0": 0.0, "1": 1.0}:
         return tally(prior_trials)
     try:
         return tally(prior_trials, scores=scores)
     except OutcomeError:
-        return tally(prior_trials, scores={_number(name): value for name, value in scores.items()})
+        return tally(
+            prior_trials, scores={_number_of_text(name): value for name, value in scores.items()}
+        )
 
 
-def _number(text: str) -> object:
+def _number_of_text(text: str) -> object:
     for kind in (int, float):
         try:
             return kind(text)
@@ -241,33 +252,35 @@ def _number(text: str) -> object:
 
 
 def _conflict_note(name: object, new: Ints, old: Ints, scores: Array, weight: float) -> str:
-    """Compare new trials with prior ones.
+    r"""Return a note on the agreement of new and prior trials of a system.
 
-    If a question's old and new trials are alike, which of them are new is a matter of chance: the
-    mean score of the new ones has a known mean and variance given all (sampling without
-    replacement). And the log Bayes factor of one vector of probabilities for both, at the weight
-    given, against two.
+    If new and prior trials of a question are exchangeable, the :math:`n` new ones are a simple
+    random sample without replacement from all :math:`N`, with mean score :math:`\mu` and variance
+    of the scores :math:`\sigma^2`. Their mean score then has mean :math:`\mu` and variance
+    :math:`\frac{\sigma^2}{n} \frac{N - n}{N - 1}`. The note has the z score of the sum over
+    questions, and the log Bayes factor of one vector of probabilities for both, with prior trials
+    at their weight, against two vectors.
     """
     both = (new.sum(axis=1) > 0) & (old.sum(axis=1) > 0)
     new, old = new[both], old[both]
     trials, total = new.sum(axis=1), (new + old).sum(axis=1)
     mean = (new + old) @ scores / total
-    spread = np.einsum("ac,ac->a", new + old, (scores - mean[:, None]) ** 2) / total
-    variance = spread / trials * (total - trials) / np.maximum(total - 1.0, 1.0)
-    gap, sd = float((new @ scores / trials - mean).sum()), float(np.sqrt(variance.sum()))
-    z = gap / sd if sd > 0.0 else 0.0
-    factor = float(
-        (
-            log_sequence_probability(1.0 + weight * old, new) - log_sequence_probability(1.0, new)
-        ).sum()
+    score_variance = np.einsum("ac,ac->a", new + old, (scores - mean[:, None]) ** 2) / total
+    variance = score_variance / trials * (total - trials) / np.maximum(total - 1.0, 1.0)
+    difference, sd = float((new @ scores / trials - mean).sum()), float(np.sqrt(variance.sum()))
+    z = difference / sd if sd > 0.0 else 0.0
+    log_probabilities = (
+        log_sequence_probability(1.0 + weight * old, new),
+        log_sequence_probability(1.0, new),
     )
+    log_bayes_factor = float((log_probabilities[0] - log_probabilities[1]).sum())
     p_value = 2.0 * float(ndtr(-abs(z)))
     verdict = "no conflict"
-    if factor < -np.log(10.0) or p_value < 0.01:
+    if log_bayes_factor < -np.log(10.0) or p_value < 0.01:
         verdict = "the prior trials conflict with the data: leave them out, or lower prior_weight"
     return (
         f"{name}: prior trials are worth {weight * old.sum(axis=1).mean():.4g} trials per question "
         f"(weight {weight:g}); if old and new trials were alike, the new mean score would be "
         f"{z:+.1f} sds from its expectation (p = {p_value:.2g}); log Bayes factor of agreement "
-        f"{factor:+.1f}: {verdict}."
+        f"{log_bayes_factor:+.1f}: {verdict}."
     )

@@ -1,4 +1,4 @@
-"""The data: counts of outcomes per (system, question, category), and what is done with them.
+"""`Outcomes`: counts by (system, question, category), with selections and the data card.
 
 `bayesatk.tally` makes them from arrays and tables, `bayesatk.load` from files.
 """
@@ -20,7 +20,7 @@ from bayesatk._tools.messages import Argument
 from bayesatk._tools.words import printable
 from bayesatk.data.answers import Answers
 from bayesatk.data.columns import MARKS, TRUTHS
-from bayesatk.data.question_columns import column_name, question_coordinates, unequal
+from bayesatk.data.question_columns import column_name, question_coordinates, unequal_weights
 from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.validation import OutcomeError, shown, succeeding
 
@@ -72,7 +72,8 @@ class Outcomes:
     def observed_up_to(self) -> Ints:
         """Largest k for which pass@k of each question is observed; (system, question).
 
-        The number of its trials; where they end at the first success, any k if there was one.
+        This is the number of trials; of a solved question whose trials end at the first success,
+        any k.
         """
         trials, stopped = self.trials.values, self.stopped
         if not stopped.any():
@@ -82,14 +83,16 @@ class Outcomes:
 
     @property
     def stopped(self) -> Flags:
-        """Whether the trials of the questions of each system end at the first success."""
+        """Whether the trials of questions end at the first success; (system,)."""
         names = json.loads(self.dataset.attrs.get("stopping", "[]"))
         return np.array([str(system) in names for system in self.systems])
 
     @property
     def weight(self) -> Array | None:
-        """Weights of the questions in every mean over them, as given; None if all are the same."""
-        return unequal(self.dataset[WEIGHT].values) if WEIGHT in self.dataset.coords else None
+        """Weights of the questions in means over questions, as given; None if all are the same."""
+        return (
+            unequal_weights(self.dataset[WEIGHT].values) if WEIGHT in self.dataset.coords else None
+        )
 
     @property
     def direction(self) -> int:
@@ -106,7 +109,7 @@ class Outcomes:
 
     @property
     def utility(self) -> Array:
-        """Scores of the categories, with the sign by which more is better."""
+        """Scores of the categories times `direction`, so that more is better."""
         return self.direction * self.dataset["score"].values
 
     @property
@@ -171,11 +174,12 @@ class Outcomes:
 
     @property
     def kinds(self) -> Ints:
-        """Trials by what is known of them (system, question, kind); the data must be binary.
+        """Trials by mark and, where known, by truth; (system, question, kind).
 
-        Those marked wrong and marked right. Where the truth of some trials is known, these two
-        are of the others, and wrong trials without a mark, marked wrong and marked right follow,
-        and right ones in the same order.
+        The kinds are trials marked wrong and trials marked right. Where the truth of some trials
+        is known, these two count the other trials, followed by the trials known to be wrong
+        (without a mark, marked wrong, marked right) and those known to be right (in the same
+        order). The data must be binary.
 
         Examples
         --------
@@ -192,7 +196,7 @@ class Outcomes:
         return np.concatenate([marks - labelled.sum(axis=2)[..., 1:], by_truth], axis=-1)
 
     def settled(self) -> "Outcomes | None":
-        """Return what is true as the outcomes, where it is known of every trial; else None."""
+        """Return the truths as the outcomes if the truth of every trial is known; else None."""
         if "truth_count" not in self.dataset or self.kinds[..., :2].any():
             return None
         count = self.dataset["truth_count"].sum("mark").values
@@ -325,7 +329,7 @@ class Outcomes:
 
 
 def kept_labels(labels: list[Any], name: str, wanted: Any) -> tuple[Flags, str]:
-    """Return which labels are among those wanted, and in words."""
+    """Return which labels are among the wanted ones, and a note that says which these are."""
     if wanted is None:
         return np.ones(len(labels), bool), ""
     if isinstance(wanted, np.ndarray | xr.DataArray):
@@ -358,7 +362,7 @@ def with_costs(dataset: xr.Dataset, sums: Array, unit: str) -> xr.Dataset:
 
 
 def with_stopping(dataset: xr.Dataset, stopped: Sequence[bool]) -> xr.Dataset:
-    """Say of which systems the trials of a question end at its first success, if of any."""
+    """Add the names of the systems whose trials of a question end at its first success."""
     names = [
         str(system)
         for system, stops in zip(dataset["system"].values.tolist(), stopped, strict=True)
@@ -374,41 +378,41 @@ def with_truth(dataset: xr.Dataset, counts: Ints) -> xr.Dataset:
     return dataset.assign_coords(truth=list(TRUTHS), mark=list(MARKS))
 
 
-_SHOWN = 12  # categories that a card names
-_COLUMNS = ("trials min/median/max", "missing", "mean score")
+_MAX_CATEGORIES_ON_CARD = 12  # categories that a card names
+_CARD_COLUMNS = ("trials min/median/max", "missing", "mean score")
 
 
 def data_card(outcomes: Outcomes) -> str:
-    """Return what is there, what is missing and what was assumed, in lines of text."""
+    """Return the data card: a table of the systems, and lines on questions and assumptions."""
     dataset = outcomes.dataset
     systems, questions, _ = dataset["count"].shape
     title = (
         f"Outcomes: {systems} system{'s' * (systems > 1)} x {questions} questions, "
-        f"{int(dataset['count'].sum()):,} trials (scores: {_scale(outcomes)})"
+        f"{int(dataset['count'].sum()):,} trials (scores: {_scores_line(outcomes)})"
     )
     lines = [] if outcomes.answers is None else [outcomes.answers.card()]
-    lines += [_costs(dataset)] if "cost_sums" in dataset else []
-    lines += _truths(outcomes) if "truth_count" in dataset else []
+    lines += [_costs_line(dataset)] if "cost_sums" in dataset else []
+    lines += _truth_lines(outcomes) if "truth_count" in dataset else []
     columns = [
-        f"{_known_as(dataset, name)} ({_distinct(values)} values)"
+        f"{_coordinate_name(dataset, name)} ({_n_distinct(values)} values)"
         for name, values in question_coordinates(dataset).items()
         if name != WEIGHT
     ]
     lines += [f"questions have: {', '.join(columns)}"] if columns else []
-    lines += [_weights(dataset[WEIGHT].values)] if WEIGHT in dataset.coords else []
+    lines += [_weights_line(dataset[WEIGHT].values)] if WEIGHT in dataset.coords else []
     lines += [f"assumed: {note}" for note in outcomes.notes]
-    return "\n".join([title, *(f"  {line}" for line in [*_rows(outcomes), *lines])])
+    return "\n".join([title, *(f"  {line}" for line in [*_system_lines(outcomes), *lines])])
 
 
-def _rows(outcomes: Outcomes) -> list[str]:
-    """Return a line for each system, and one for what missing outcomes may change."""
+def _system_lines(outcomes: Outcomes) -> list[str]:
+    """Return lines for the systems: trials, missing outcomes, mean score and its range."""
     dataset = outcomes.dataset
     trials = dataset["count"].sum("category").values
     sums = dataset["count"].dot(dataset["score"], "category")
     totals = sums.transpose("system", "question").values
     weight = np.ones(trials.shape[1]) if outcomes.weight is None else outcomes.weight
     width = max([6, *(len(str(name)) for name in outcomes.systems)])
-    lines = [f"{'system':<{width}}  {'  '.join(_COLUMNS)}"]
+    lines = [f"{'system':<{width}}  {'  '.join(_CARD_COLUMNS)}"]
     stopped = outcomes.stopped.tolist()
     for name, runs, gaps, total, stops in zip(
         outcomes.systems, trials, dataset["missing"].values, totals, stopped, strict=True
@@ -418,7 +422,7 @@ def _rows(outcomes: Outcomes) -> list[str]:
         if stops:
             mean = _mean_of_questions(np.where(runs > 1, 0.0, total), np.minimum(runs, 1), weight)
         cells = spread, str(gaps.sum()), mean
-        aligned = map(str.rjust, cells, map(len, _COLUMNS))
+        aligned = map(str.rjust, cells, map(len, _CARD_COLUMNS))
         lines.append(f"{name!s:<{width}}  {'  '.join(aligned)}" + " (first attempts)" * stops)
         if gaps.any() and dataset.attrs["missing_policy"] == "ignore" and not stops:
             ends = np.sort(outcomes.utility)[[0, -1]] * outcomes.direction
@@ -430,24 +434,24 @@ def _rows(outcomes: Outcomes) -> list[str]:
     return lines
 
 
-def _scale(outcomes: Outcomes) -> str:
-    """Return what outcomes there may be, with their scores."""
+def _scores_line(outcomes: Outcomes) -> str:
+    """Return the categories with their scores, or the range of many scores."""
     scores = outcomes.dataset["score"].values
     pairs = zip(outcomes.dataset["category"].values, scores, strict=True)
     text = ", ".join(f"{label} = {score:g}" for label, score in pairs)
-    if len(scores) > _SHOWN:
+    if len(scores) > _MAX_CATEGORIES_ON_CARD:
         text = f"{len(scores)} from {scores.min():g} to {scores.max():g}"
     return text + "; lower is better" * (outcomes.direction < 0)
 
 
-def _known_as(dataset: xr.Dataset, name: str) -> str:
-    """Return the name of a question coordinate; of groups and weights with that of their column."""
+def _coordinate_name(dataset: xr.Dataset, name: str) -> str:
+    """Return the name of a question coordinate, with the name of its column if that differs."""
     column = column_name(dataset, name)
     return name if column == name else f"{name} {column!r}"
 
 
 def _mean_of_questions(total: Array, trials: Ints, weight: Array) -> str:
-    """Return the mean over the questions that were tried, which the estimate of a metric is too.
+    """Return the weighted mean over the questions that were tried, of mean scores of trials.
 
     Examples
     --------
@@ -461,8 +465,11 @@ def _mean_of_questions(total: Array, trials: Ints, weight: Array) -> str:
     return f"{share @ (total[tried] / trials[tried]):.4f}"
 
 
-def _weights(weight: Array) -> str:
-    """Return the range of the weights, and the effective number of questions (Kish 1965)."""
+def _weights_line(weight: Array) -> str:
+    r"""Return the range of the weights and the effective number of questions.
+
+    This is :math:`(\sum_i w_i)^2 / \sum_i w_i^2` (Kish 1965, Survey Sampling).
+    """
     relative = weight / weight.max()
     effective = relative.sum() ** 2 / (relative**2).sum()
     return (
@@ -471,8 +478,8 @@ def _weights(weight: Array) -> str:
     )
 
 
-def _costs(dataset: xr.Dataset) -> str:
-    """Return how many costs are known, and their mean."""
+def _costs_line(dataset: xr.Dataset) -> str:
+    """Return the number of known costs and their mean."""
     sums = dataset["cost_sums"].sum(["system", "question", "category"])
     number, total = sums.sel(cost_sum=["number", "total"]).values
     unit = dataset.attrs.get("cost_unit", "")
@@ -481,22 +488,22 @@ def _costs(dataset: xr.Dataset) -> str:
     return f"costs: of {int(number):,} trials, mean {total / number:.4g}{f' {unit}' * bool(unit)}"
 
 
-def _truths(outcomes: Outcomes) -> list[str]:
-    """Return how many trials have a known truth, and how they were marked, by system."""
+def _truth_lines(outcomes: Outcomes) -> list[str]:
+    """Return lines on the trials of known truth and their marks, one for each system."""
     lines = []
     counts = outcomes.dataset["truth_count"].sum("question").values
     for name, (wrong, right) in zip(outcomes.systems, counts, strict=True):
-        known = f"{name}: truth known of {int(wrong.sum() + right.sum()):,} trials"
+        total_line = f"{name}: truth known of {int(wrong.sum() + right.sum()):,} trials"
         marked = (
             f": {right[2]} of {right[1:].sum()} right and {wrong[2]} of {wrong[1:].sum()} wrong "
             "ones marked right"
         )
-        found = marked if wrong.any() or right.any() else ""
+        by_truth = marked if wrong.any() or right.any() else ""
         unmarked = int(wrong[0] + right[0])
-        lines.append(known + found + f", {unmarked} without a mark" * bool(unmarked))
+        lines.append(total_line + by_truth + f", {unmarked} without a mark" * bool(unmarked))
     return lines
 
 
-def _distinct(values: NDArray[Any]) -> int:
-    """Return how many different values there are; NaN and empty text are none."""
+def _n_distinct(values: NDArray[Any]) -> int:
+    """Return the number of different values, without NaN and empty text."""
     return sum(not pd.isna(value) and value != "" for value in pd.unique(values).tolist())

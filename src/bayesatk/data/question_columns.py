@@ -1,7 +1,7 @@
-"""What is known of the questions: their group, weight and covariates, one value for each.
+"""Groups, weights and covariates of questions: one value for every question.
 
-Tables, logs and xarray objects bring them under names; arrays have no names, and values are given
-by question. Either way they end as arrays (question,), text or numbers, beside the counts.
+Tables, logs and xarray objects have them under names; with arrays, values are given by question.
+Both become arrays (question,) of text or numbers, which are kept as coordinates of the counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,43 +14,43 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import UNKNOWN, Columns, canonical
+from bayesatk.data.columns import NO_CONTENT, Columns, canonical
 from bayesatk.data.roles import (
     COVARIATE,
     FILE,
     FOLDER,
     GROUP,
     KEY,
-    MADE,
+    PLACEHOLDERS,
     WEIGHT,
-    each,
+    as_tuple,
     is_right_answer,
 )
 from bayesatk.data.validation import Labels, OutcomeError, is_absent, number_of, shown
 
-# Names that counts and results give to something of their own.
-OWN = frozenset(
+# Names of dimensions and variables of counts and results, which no covariate can have.
+RESERVED_NAMES = frozenset(
     {"system", "question", "trial", "category", "count", "missing", "score", "trials", "successes",
      "category_score", "prior_count", "answer", "unanswered", "chain", "draw", "target", "k"}
 )  # fmt: skip
 
 
 def by_question(
-    argument: Argument, name: str, values: object, questions: Labels, known: bool = False
+    argument: Argument, name: str, values: object, questions: Labels, no_others: bool = False
 ) -> list[Any]:
-    """Return a value for every question: given by label, or in the order of the questions.
+    """Return a value for every question, from values by label or in the order of the questions.
 
     Parameters
     ----------
     argument : Argument
-        That the values were given by.
+        The argument that holds the values, for messages.
     name : str
-        Of the values, for messages.
+        Name of the values, for messages.
     values : mapping, Series, DataArray, sequence or ndarray
     questions : sequence
-        Their labels.
-    known : bool
-        Whether a mapping must be of these questions alone.
+        Labels of the questions.
+    no_others : bool
+        Whether a mapping must not have labels of other questions.
 
     Examples
     --------
@@ -60,11 +60,11 @@ def by_question(
     if isinstance(values, xr.DataArray) and values.dims == ("question",):
         values = values.to_series() if "question" in values.indexes else values.values
     if isinstance(values, pd.Series):
-        plain = isinstance(values.index, pd.RangeIndex)
-        values = values.tolist() if plain else dict(values.items())
+        is_unlabelled = isinstance(values.index, pd.RangeIndex)
+        values = values.tolist() if is_unlabelled else dict(values.items())
     if isinstance(values, Mapping):
         absent = [label for label in questions if label not in values]
-        unknown = set(values) - set(questions) if known else ()
+        unknown = set(values) - set(questions) if no_others else ()
         if absent:
             raise OutcomeError(
                 argument, f" must have a value for every question; {name!r} has none for "
@@ -86,13 +86,13 @@ def by_question(
     return [value.item() if isinstance(value, np.generic) else value for value in rows]
 
 
-_NAME = "long_name"  # of a coordinate, as xarray and netCDF call the name that a reader knows
+_COLUMN_NAME = "long_name"  # attribute of a coordinate, by the conventions of netCDF
 
 
 def with_column_names(dataset: xr.Dataset, columns: Mapping[str, object]) -> xr.Dataset:
-    """Keep the names of the columns that groups and weights were read from, where there are any."""
+    """Keep the names of the columns of groups and weights as attributes of the coordinates."""
     named = {
-        role: dataset[role].assign_attrs({_NAME: columns[role]})
+        role: dataset[role].assign_attrs({_COLUMN_NAME: columns[role]})
         for role in {GROUP, WEIGHT} & columns.keys() & {*map(str, dataset.coords)}
         if isinstance(columns[role], str) and columns[role] != role
     }
@@ -100,12 +100,12 @@ def with_column_names(dataset: xr.Dataset, columns: Mapping[str, object]) -> xr.
 
 
 def column_name(dataset: xr.Dataset, role: str) -> str:
-    """Return what groups or weights are called: the name of their column, or their role."""
-    return str(dataset[role].attrs.get(_NAME, role))
+    """Return the name of the column of groups or weights, or else their role."""
+    return str(dataset[role].attrs.get(_COLUMN_NAME, role))
 
 
 def question_coordinates(dataset: xr.Dataset) -> dict[str, NDArray[Any]]:
-    """Return what a Dataset says of the questions: their group, weight and covariates, by name."""
+    """Return the groups, weights and covariates of the questions in a Dataset, by name."""
     return {
         str(name): values.values
         for name, values in dataset.coords.items()
@@ -114,7 +114,7 @@ def question_coordinates(dataset: xr.Dataset) -> dict[str, NDArray[Any]]:
 
 
 def question_column(name: str, values: Labels | Array, questions: Labels) -> NDArray[Any]:
-    """Return groups, weights or a covariate as they are kept, or refuse the first that is none.
+    """Return groups, weights or a covariate as an array, or refuse the first invalid value.
 
     Examples
     --------
@@ -137,7 +137,9 @@ def question_column(name: str, values: Labels | Array, questions: Labels) -> NDA
                 argument, f" must name the group of every question; that of {shown(label)} is "
                 f"{shown(value)}. Write one, such as 'other'.",
             )  # fmt: skip
-    return _of_one_kind([None if is_absent(value) else value for value in values], name == GROUP)
+    return _numbers_or_text(
+        [None if is_absent(value) else value for value in values], name == GROUP
+    )
 
 
 def argument_of(name: str) -> Argument:
@@ -146,7 +148,7 @@ def argument_of(name: str) -> Argument:
 
 
 class Agreement:
-    """Values that all rows of a question share, of a long table, which may come in parts.
+    """Values that all rows of a question must share, in a long table that may come in parts.
 
     Examples
     --------
@@ -163,19 +165,19 @@ class Agreement:
         self._first: dict[tuple[str, Any], dict[int, tuple[Any, str]]] = {}
 
     def add(self, table: Columns, question: Ints, questions: Labels) -> None:
-        """Take another part; a question is a position among all that have come so far."""
+        """Add a part of the table; `question` holds positions in `questions`, the labels so far."""
         for name, digests in table.content.items():
             codes = np.asarray(digests, np.int64)
-            codes = np.where(codes == UNKNOWN, -1, codes)
+            codes = np.where(codes == NO_CONTENT, -1, codes)
             self.compare(table, ("content", name), digests, codes, question, questions)
         for role, name in table.roles.items():
             if role in (GROUP, WEIGHT) or role.startswith(COVARIATE):
                 values = [None if is_absent(value) else value for value in table.listed(role)]
                 if role == WEIGHT:
                     values = [value and (number_of(value) or value) for value in values]
-                plain = (canonical(value) if isinstance(value, list | dict) else value
+                hashable = (canonical(value) if isinstance(value, list | dict) else value
                          for value in values)  # fmt: skip
-                codes = pd.factorize(np.fromiter(plain, object, len(values)))[0]
+                codes = pd.factorize(np.fromiter(hashable, object, len(values)))[0]
                 self.compare(table, (role, name), values, codes, question, questions)
 
     def compare(
@@ -187,7 +189,7 @@ class Agreement:
         question: Ints,
         questions: Labels,
     ) -> None:
-        """Refuse values that differ within a question; the codes are negative where none is."""
+        """Refuse values that differ within a question; codes of missing values are negative."""
         rows = np.flatnonzero(codes >= 0)
         labels, first = np.unique(question[rows], return_index=True)
         lead = np.zeros(len(questions), np.int64)
@@ -200,7 +202,7 @@ class Agreement:
                 break
         for row in differs:
             label = int(question[row])
-            refusal = _several_contents if key[0] == "content" else _unequal
+            refusal = _several_contents if key[0] == "content" else _unequal_values
             raise refusal(table, key[1], *first_values[label], values[row], row, questions[label])
 
     def values(self, key: tuple[str, Any], questions: Labels, absent: Any = None) -> list[Any]:
@@ -209,7 +211,7 @@ class Agreement:
         return [first_values.get(position, (absent,))[0] for position in range(len(questions))]
 
     def columns(self, questions: Labels) -> dict[str, list[Any]]:
-        """Return groups, weights and covariates by the name under which they are kept."""
+        """Return groups, weights and covariates by the names of their coordinates."""
         return {
             role.removeprefix(COVARIATE): self.values((role, name), questions)
             for role, name in self._first
@@ -217,11 +219,11 @@ class Agreement:
         }
 
     def notes(self, questions: Labels) -> tuple[str, ...]:
-        """Return a note where two questions have one content."""
+        """Return a note if two questions have the same content."""
         keys = [key for key in self._first if key[0] == "content"]
         if all(is_right_answer(name) for _, name in keys):
             return ()
-        contents = pd.DataFrame({key: self.values(key, questions, UNKNOWN) for key in keys})
+        contents = pd.DataFrame({key: self.values(key, questions, NO_CONTENT) for key in keys})
         twins = contents[contents.any(axis=1) & contents.duplicated()]
         if twins.empty:
             return ()
@@ -234,7 +236,7 @@ class Agreement:
         )
 
 
-def _unequal(
+def _unequal_values(
     table: Columns, name: Any, first: Any, place: str, value: Any, row: int, label: Any
 ) -> OutcomeError:
     """Return the error for a column that differs between the rows of a question."""
@@ -248,33 +250,37 @@ def _unequal(
 def _several_contents(
     table: Columns, name: Any, first: int, place: str, value: int, row: int, label: Any
 ) -> OutcomeError:
-    """Return the error for a label that stands for two contents.
+    """Return the error for a question label with two contents.
 
-    Ids are often numbered anew by each run or request. Such a number makes one question of
-    several, which turns a failure on one and a success on another into a success in two trials: a
-    wrong pass@k, and no error.
+    Often each run or request numbers its questions anew. Then one number stands for several
+    questions, and a failure on one with a success on another counts as one success in two trials,
+    which makes pass@k wrong.
     """
-    named = {
+    named_roles = {
         role: name_of_role
         for role, name_of_role in table.roles.items()
-        if not (str(name_of_role).startswith("(") and str(name_of_role) not in (*MADE, KEY))
+        if not (str(name_of_role).startswith("(") and str(name_of_role) not in (*PLACEHOLDERS, KEY))
         or "," in str(name_of_role)
     }
-    asked = next((column for column in table.content if not is_right_answer(column)), None)
+    prompt_column = next((column for column in table.content if not is_right_answer(column)), None)
     ways = []
-    if asked is not None:
-        ways.append((f"if column {asked!r} tells the questions apart", {"question": asked}))
-    if str(name).lower() == "answer" and not {"answer", "trials"} & set(named):
+    if prompt_column is not None:
+        ways.append(
+            (f"if column {prompt_column!r} tells the questions apart", {"question": prompt_column})
+        )
+    if str(name).lower() == "answer" and not {"answer", "trials"} & set(named_roles):
         ways.append((f"if {name!r} is what the systems answered", {"answer": name}))
-    if table.ending and not place.endswith(table.ending):  # of two files
+    if table.ending and not place.endswith(table.ending):  # the rows are in two files
         unit, word = (FOLDER, "folder") if "/" in table.ending else (FILE, "file")
         ways.append((f"if each {word} numbers its own questions",
-                     {"question": [unit, *each(named["question"])]}))  # fmt: skip
-    ways.append(("if they are one question in other words", {"content": named["question"]}))
+                     {"question": [unit, *as_tuple(named_roles["question"])]}))  # fmt: skip
+    ways.append(
+        ("if the prompts are paraphrases of one question", {"content": named_roles["question"]})
+    )
     remedies = [
         piece
         for when, change in ways
-        for piece in (f" {when}: ", Argument("columns", {**named, **change}, "tally"), ";")
+        for piece in (f" {when}: ", Argument("columns", {**named_roles, **change}, "tally"), ";")
     ]
     return OutcomeError(
         f"rows of one question must agree in what was asked; {place} and {table.place(row)} are "
@@ -284,7 +290,7 @@ def _several_contents(
 
 
 def weights(values: Labels | Array, questions: Labels) -> Array:
-    """Return the weights of the questions, or refuse the first that is none."""
+    """Return the weights of the questions, or refuse the first invalid one."""
     numbers = [number_of(value) or 0.0 for value in values]
     for label, value, number in zip(questions, values, numbers, strict=True):
         if not 0.0 < number < np.inf:
@@ -296,26 +302,28 @@ def weights(values: Labels | Array, questions: Labels) -> Array:
     return np.array(numbers)
 
 
-def unequal(weight: Array) -> Array | None:
-    """Return weights if they differ; those that are all the same are none."""
+def unequal_weights(weight: Array) -> Array | None:
+    """Return weights if they differ between questions, else None."""
     return None if (weight == weight[0]).all() else weight
 
 
-def _of_one_kind(values: list[Any], labels: bool) -> NDArray[Any]:
-    """Return values as numbers if all are, text that is a number included, else as text.
+def _numbers_or_text(values: list[Any], labels: bool) -> NDArray[Any]:
+    """Return values as numbers if all are numbers or all are texts of numbers, else as text.
 
-    Labels of groups are whole numbers or text, as they are written. Where a covariate is missing a
-    number is NaN, a text is empty.
+    Labels of groups stay whole numbers or text, as they are written. A missing covariate is NaN
+    among numbers and "" among texts.
     """
     present = [value for value in values if value is not None]
-    flags = any(isinstance(value, bool) for value in present)
-    exact = 2**53  # below it whole numbers of any kind are
-    whole = all(isinstance(value, int) and abs(value) < exact for value in present)
-    if whole and len(present) == len(values) and not (labels and flags):
+    has_flags = any(isinstance(value, bool) for value in present)
+    max_exact_integer = 2**53  # of a double
+    are_integers = all(
+        isinstance(value, int) and abs(value) < max_exact_integer for value in present
+    )
+    if are_integers and len(present) == len(values) and not (labels and has_flags):
         return np.array(values, np.int64)
-    of_a_kind = len({isinstance(value, str) for value in present}) == 1
+    of_one_type = len({isinstance(value, str) for value in present}) == 1
     numbers = [float(value) if isinstance(value, bool) else number_of(value) for value in values]
-    if of_a_kind and not labels and None not in numbers:
+    if of_one_type and not labels and None not in numbers:
         return np.array(numbers)
     column = np.empty(len(values), object)
     column[:] = ["" if value is None else str(value) for value in values]

@@ -1,8 +1,8 @@
-"""What is asked for beside outcomes: groups, weights, covariates; costs and scores of trials.
+"""Groups, weights and covariates of questions, and costs and truths of trials, as asked for.
 
-Each is the name of a column, or values: by question, or (costs) arranged like the outcomes. Of
-costs the number of trials with a known one, their sum and the sum of their squares by system,
-question and outcome are kept (`bayesatk.posterior.costs`), so memory does not grow with the trials.
+Each is the name of a column, or values: by question, or (costs and truths) arranged like the
+outcomes. Of costs only the number, sum and sum of squares by system, question and outcome are kept
+(`bayesatk.posterior.costs`), so memory does not grow with the trials.
 """
 
 import math
@@ -17,20 +17,22 @@ from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, one_of
 from bayesatk.data.array_forms import arranged_like
 from bayesatk.data.long_form import LongForm
-from bayesatk.data.question_columns import OWN, argument_of, by_question
+from bayesatk.data.question_columns import RESERVED_NAMES, argument_of, by_question
 from bayesatk.data.roles import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGHT
 from bayesatk.data.validation import Codes, Labels, OutcomeError, number_of, shown
 
 MissingCost = Literal["error", "ignore"]
-_LARGEST = 1e90  # of a cost: squares and ratios of costs stay numbers
-# Names under which readers of logs know costs, with their units.
-_UNITS = {"cost": "USD", "tokens": "tokens", "input_tokens": "tokens", "output_tokens": "tokens",
-          "seconds": "s"}  # fmt: skip
+_MAX_COST = 1e90  # squares and ratios of costs stay finite
+# Units of the costs that readers of logs offer, by name.
+_COST_UNITS_OF_LOGS = {
+    "cost": "USD", "tokens": "tokens", "input_tokens": "tokens", "output_tokens": "tokens",
+    "seconds": "s",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for beside the outcomes.
+    """Columns and values that were asked for beside the outcomes.
 
     Parameters
     ----------
@@ -38,9 +40,9 @@ class Request:
         Names of columns by role: ``"group"``, ``"weight"``, ``"cost"``, or
         ``"covariate NAME"``.
     given : dict of str to values
-        Values by the name under which they are kept.
+        Values by the name of their coordinate.
     unit : str
-        Of the costs.
+        Unit of the costs.
     missing_cost : {"error", "ignore"}
     """
 
@@ -74,7 +76,7 @@ class Request:
         one_of("missing_cost", missing_cost, get_args(MissingCost), OutcomeError)
         arguments = {GROUP: group, WEIGHT: weight, COST: cost, TRUTH: truth}
         values = {name: value for name, value in arguments.items() if value is not None}
-        roles = {name: own for name, own in values.items() if isinstance(own, str)}
+        roles = {name: value for name, value in values.items() if isinstance(value, str)}
         if isinstance(covariates, pd.DataFrame):
             covariates = {name: covariates[name] for name in covariates.columns}
         if isinstance(covariates, Mapping):
@@ -90,7 +92,7 @@ class Request:
 
     @classmethod
     def of_arguments(cls, arguments: Mapping[str, Any]) -> "Request":
-        """Read those of a function's arguments that it has."""
+        """Read the arguments of a function by name; those that it lacks are not asked for."""
         group, covariates, weight, cost = map(arguments.get, (GROUP, "covariates", WEIGHT, COST))
         return cls.of(
             group, covariates, weight, cost, arguments.get("cost_unit"),
@@ -98,25 +100,29 @@ class Request:
         )  # fmt: skip
 
     def of_logs(self) -> "Request":
-        """Return it with the unit of what logs say under the name, where none was given."""
-        return replace(self, unit=self.unit or _UNITS.get(self.roles.get(COST, ""), ""))
+        """Return the request with the default unit of the cost that logs have under its name."""
+        return replace(
+            self, unit=self.unit or _COST_UNITS_OF_LOGS.get(self.roles.get(COST, ""), "")
+        )
 
     def refuse_given_by_trial(self) -> None:
-        """Refuse what belongs to trials and is no name of a column, where files are read."""
+        """Refuse costs and truths that are values; for files they must be names of columns."""
         for role in BY_TRIAL:
             if role in self.given:
                 rule = f" must be the name of a column of the files; got {shown(self.given[role])}."
                 raise OutcomeError(role, rule)
 
     def add_to(self, long: LongForm) -> LongForm:
-        """Keep the columns that were named and the values that were given."""
+        """Return the long form with the named columns and the given values."""
         columns, by_trial = dict(long.columns), dict(long.by_trial)
         for role, name in self.roles.items():
             kept_name = role.removeprefix(COVARIATE)
-            if role in (GROUP, WEIGHT) and name in columns:  # of an array, under its name
+            if (
+                role in (GROUP, WEIGHT) and name in columns
+            ):  # a coordinate of an array, under its own name
                 columns[kept_name] = columns.pop(name)
             if kept_name not in columns and role not in by_trial:
-                raise _not_there(role, name)
+                raise _unknown_name(role, name)
         for name, values in self.given.items():
             if name not in READERS:
                 columns[name] = by_question(argument_of(name), name, values, long.questions)
@@ -131,34 +137,35 @@ class Request:
         return replace(long, columns=columns, by_trial=by_trial)
 
     def notes(self, lacking: Ints, trials: int, long: LongForm) -> tuple[str, ...]:
-        """Refuse missing costs, or say how many there are, and the unit of costs.
+        """Return notes on the unit and on missing costs; refuse missing costs by the policy.
 
         Parameters
         ----------
         lacking : ndarray of int, shape (system, question, category)
-            Trials whose cost is unknown.
+            Number of trials whose cost is unknown.
         trials : int
+            Number of all trials.
         long : LongForm
         """
         unit = (f"costs in {self.unit}",) if self.unit else ()
         number = int(lacking.sum())
         if not number:
             return unit
-        share = f"{number} of {trials} trials ({number / max(trials, 1):.1%}) have no cost"
+        lacking_share = f"{number} of {trials} trials ({number / max(trials, 1):.1%}) have no cost"
         if self.missing_cost == "error":
             s, q, _ = np.argwhere(lacking)[0].tolist()
             raise OutcomeError(
-                f"cost: {share}; the first is of system {shown(long.systems[s])}, question "
+                f"cost: {lacking_share}; the first is of system {shown(long.systems[s])}, question "
                 f"{shown(long.questions[q])}. Give them, or use ",
                 Argument("missing_cost", "ignore", "tally"),
                 ", which leaves these trials out of metrics of costs.",
             )  # fmt: skip
-        return *unit, f"missing_cost='ignore': {share}"
+        return *unit, f"missing_cost='ignore': {lacking_share}"
 
 
 def _check_names(names: Labels) -> None:
-    """Refuse covariates whose names are no text, come twice, or are taken."""
-    taken = OWN | {GROUP, WEIGHT, TRUTH}
+    """Refuse names of covariates that are no text, are repeated, or are reserved."""
+    taken = RESERVED_NAMES | {GROUP, WEIGHT, TRUTH}
     for name in names:
         if not isinstance(name, str) or name in taken or names.count(name) > 1:
             raise OutcomeError(
@@ -168,8 +175,8 @@ def _check_names(names: Labels) -> None:
             )  # fmt: skip
 
 
-def _not_there(role: str, name: object) -> OutcomeError:
-    """Return the error for a name that the data do not have."""
+def _unknown_name(role: str, name: object) -> OutcomeError:
+    """Return the error for a role whose column the data do not have."""
     if role in BY_TRIAL:
         return OutcomeError(
             role, f" must have the {role} of every trial, arranged like data, where data "
@@ -185,7 +192,7 @@ def _not_there(role: str, name: object) -> OutcomeError:
 
 
 def place_of(long: LongForm) -> Callable[[int], str]:
-    """Return where a trial is, for a message."""
+    """Return a function that names the place of a trial for messages."""
 
     def place(row: int) -> str:
         system, question = divmod(int(long.rows()[0][row]), len(long.questions))
@@ -194,28 +201,30 @@ def place_of(long: LongForm) -> Callable[[int], str]:
     return place
 
 
-def read_costs(values: Labels, codes: Codes, place: Callable[[int], str], name: str) -> Array:
-    """Return costs as numbers, NaN where there is none, or refuse the first that is no cost.
+def read_costs(
+    values: Labels, codes: Codes, place_of_trial: Callable[[int], str], name: str
+) -> Array:
+    """Return costs as numbers, NaN where unknown, or refuse the first invalid cost.
 
     Examples
     --------
     >>> read_costs([1, "2.5", None, ""], np.zeros(4, int), str, "usd").tolist()
     [1.0, 2.5, nan, nan]
     """
-    costs = np.array([_known(value, {}) for value in values], float)
-    wrong = np.flatnonzero(~np.isnan(costs) & ~((costs >= 0.0) & (costs <= _LARGEST)))
+    costs = np.array([_number_or_nan(value, {}) for value in values], float)
+    wrong = np.flatnonzero(~np.isnan(costs) & ~((costs >= 0.0) & (costs <= _MAX_COST)))
     if len(wrong):
         row = int(wrong[0])
         raise OutcomeError(
-            f"every cost must be a number from 0 to {_LARGEST:g}; {shown(values[row])} in "
-            f"{shown(name)} at {place(row)} is not. Write an unknown cost as None and use ",
-            Argument("missing_cost", "ignore", "tally"), ".",
+            f"every cost must be a number from 0 to {_MAX_COST:g}; {shown(values[row])} in "
+            f"{shown(name)} at {place_of_trial(row)} is not. Write an unknown cost as None and "
+            "use ", Argument("missing_cost", "ignore", "tally"), ".",
         )  # fmt: skip
     return costs
 
 
-def _known(value: Any, more_words: Mapping[Any, object]) -> float:
-    """Return a number, or that of a word; NaN for what is missing, infinity for anything else."""
+def _number_or_nan(value: Any, more_words: Mapping[Any, object]) -> float:
+    """Return the number of a value or word; NaN for a missing value, infinity for anything else."""
     words = {"nan": None, "none": None, "null": None, **more_words}
     word = value.strip().lower() if isinstance(value, str) else value
     if isinstance(word, str | bool | np.bool_):
@@ -224,8 +233,10 @@ def _known(value: Any, more_words: Mapping[Any, object]) -> float:
     return math.inf if number is None else number
 
 
-def read_truths(values: Labels, codes: Codes, place: Callable[[int], str], name: str) -> Array:
-    """Return what is true of trials, NaN where it is not known.
+def read_truths(
+    values: Labels, codes: Codes, place_of_trial: Callable[[int], str], name: str
+) -> Array:
+    """Return the truths of trials as 0 and 1, NaN where unknown, or refuse the first invalid one.
 
     Examples
     --------
@@ -233,19 +244,19 @@ def read_truths(values: Labels, codes: Codes, place: Callable[[int], str], name:
     [1.0, 0.0, nan, nan, 0.0]
     """
     words = {"true": 1, "false": 0, True: 1, False: 0}
-    flags = np.array([_known(value, words) for value in values], float)
+    flags = np.array([_number_or_nan(value, words) for value in values], float)
     wrong = np.flatnonzero(~(np.isnan(flags) | np.isin(flags, (0.0, 1.0))))
     if len(wrong):
         row = int(wrong[0])
         raise OutcomeError(
             TRUTH, " must be 0 or 1 (or False and True), and None or empty where it is "
-            f"not known; got {shown(values[row])} in {shown(name)} at {place(row)}, and "
+            f"not known; got {shown(values[row])} in {shown(name)} at {place_of_trial(row)}, and "
             f"{len(wrong) - 1} more such values. Write right trials as 1 and wrong ones as 0.",
         )  # fmt: skip
     return flags
 
 
-# Readers of what is known of every trial beside its outcome, by role.
+# Readers of values by trial, by role.
 Reader = Callable[[Labels, Codes, Callable[[int], str], str], Array]
 READERS: Mapping[str, Reader] = {
     COST: read_costs,

@@ -1,8 +1,10 @@
-"""Which column of a table has which role: by its name, and by what its values do.
+"""Which column of a table has which role (system, question, trial, outcome, ...).
 
-The first rows of a table are a `Sample`: names of columns, and their cells as short texts. From it
-come the columns that matter, one error that names all that is not clear, and doubts: conditions
-that would be pooled, a row number taken for a question, names of arms taken for numbers of trials.
+A `Sample` holds the first rows of a table: the names of its columns, and their cells as short
+texts. `assign_roles` finds the columns by their names and their values, or raises one error that
+names every role that is unclear. `doubts` are warnings about what may be read wrongly: conditions
+that would be pooled, a row number taken for the question, names of conditions taken for numbers of
+trials.
 """
 
 import re
@@ -19,15 +21,15 @@ GROUP = "group"
 WEIGHT = "weight"
 COST = "cost"
 TRUTH = "truth"
-BY_TRIAL = (COST, TRUTH)  # roles of numbers of trials beside their outcomes
-COVARIATE = "covariate "  # role of a column that is one, before its name
-ONE = "(one)"  # in place of a column: the same in all rows
-KEY = "(key)"  # the key under which a JSON document has a record
-FOLDER, FILE = "(folder)", "(file)"  # names of where a row stands
-MADE = (ONE, FOLDER, FILE)
+BY_TRIAL = (COST, TRUTH)  # roles of numbers that belong to a trial, beside its outcome
+COVARIATE = "covariate "  # the role of a covariate is this prefix and the name of its column
+# What may be named in place of a column: one label for all rows, the key of a record in a JSON
+# object, and the folder or file that holds the row.
+ONE, KEY, FOLDER, FILE = "(one)", "(key)", "(folder)", "(file)"
+PLACEHOLDERS = (ONE, FOLDER, FILE)
 
-# Names by meaning, however they are written (`meaning`): those of a line are preferred to those of
-# the next, and are ambiguous among themselves.
+# Usual names of the columns with each role, as `normalized_name` writes them. Names of one string
+# are preferred to those of the next; two columns with names of one string are ambiguous.
 ROLES: dict[str, tuple[str, ...]] = {
     "system": ("system model agent solver policy", "model_name model_id agent_name"),
     "question": (
@@ -47,7 +49,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "outcome correct is_correct score passed success reward accs graded_list",
         "resolved is_resolved solved is_solved is_success is_passed pass score_binarized win won",
     ),
-    # Of a row that counts successes.
+    # Roles of tables whose rows are counts.
     "trials": (
         "trials n num_samples total_attempts total_trials num_trials n_trials pass_rate_total",
     ),
@@ -57,56 +59,57 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     "failures": ("failures num_failures n_failures failure_count num_failed n_failed",),
     "rate": (),  # share or percentage of successes
-    "answer": (),  # never guessed: a column "answer" may hold the right one
+    # Roles without usual names are taken only as named. A column "answer" may hold the right
+    # answer, a cost has a unit, and a group may be one of trials or of systems.
+    "answer": (),
     "reference": (),
-    "content": (),  # what was asked, or what is right: must agree wherever the question does
-    COST: (),  # of the trial; never guessed, since it has a unit
-    TRUTH: (),  # what is true of a trial that a judge marked; never guessed
-    GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
-    WEIGHT: (),  # likewise
+    "content": (),  # the prompt or the right answer, which all rows of a question must share
+    COST: (),
+    TRUTH: (),  # the true mark of a trial that a judge marked
+    GROUP: (),
+    WEIGHT: (),
 }
 COUNTS = ("trials", "successes", "failures")
-LABELS = ("system", "question", "trial")  # roles that several columns may have together
-# What people call the conditions under which a model is tried: each may be a system.
+LABELS = ("system", "question", "trial")  # roles that may be given to several columns together
+# Usual names of columns of experimental conditions, each of which may be a system.
 CONDITIONS = {
     *"agent_type approach arm cond condition config configuration experiment framework".split(),
     *"harness judge method mode pipeline policy profile prompt_version provider regime".split(),
     *"scaffold setting strategy technique treatment variant".split(),
 }
-# Columns of the trials of one question, one beside the other.
+# Names of columns that each hold one trial of the question of the row.
 _TRIAL_COLUMN = re.compile("(trial|run|attempt|repeat|rollout|sample|seed|epoch|try|pass)_?[0-9]+")
-# In names of columns of marks, and of shares or percentages of successes.
-_MARKED = re.compile("score|pass|correct|success|solve|verified|(^|_)(win|won|safe)(_|$)")
-_SHARE = re.compile(
+# Found in names of columns of marks, and in those of shares or percentages of successes.
+_MARK_NAME = re.compile("score|pass|correct|success|solve|verified|(^|_)(win|won|safe)(_|$)")
+_RATE_NAME = re.compile(
     "(^|_)((win|pass|success|solve)?rates?|percent(age)?|share|accuracy|acc|pct)(_|$)|pass@"
 )
-# In names of whole numbers of a row that count trials, and those that do not.
-_COUNTED = {"failures": "fail|wrong|unsolved", "successes": "pass|succ|solved|correct",
+# Found in names of columns that count trials, and in those of other measurements.
+_COUNT_NAMES = {"failures": "fail|wrong|unsolved", "successes": "pass|succ|solved|correct",
             "trials": "trial|run|attempt|episode|rollout|sample|total|^n_|^num_"}  # fmt: skip
-_MEASURED = re.compile(
+_MEASUREMENT_NAME = re.compile(
     "(^|_)(len|length|time|runtime|latency|duration|sec|seconds|ms|s|min|max|mean|std|best|steps?"
     "|size|tokens?)(_|$)"
 )
-BINARY_TEXTS = {"0", "1", "0.0", "1.0", "true", "false"}  # marks of right and wrong
-ASKED = (
+BINARY_MARK_TEXTS = {"0", "1", "0.0", "1.0", "true", "false"}
+PROMPT_NAMES = (
     "prompt", "question", "question_text", "input", "problem", "instruction", "user_input",
     "inputs", "query",
 )  # fmt: skip
-RIGHT = (
+REFERENCE_NAMES = (
     "answer", "label", "target", "gold", "gold_answer", "ground_truth", "expected",
     "expected_answer", "expected_output", "reference", "reference_answer", "correct_answer",
 )  # fmt: skip
-_ANSWERED = "answer"  # may also be what a system answered
-_FEW = 20  # values of a column that may name conditions
-SCANNED = 20_000  # rows of a table, at most, by which its columns are judged
+_MAX_CONDITIONS = 20  # different values of a column of conditions
+MAX_SCANNED_ROWS = 20_000  # first rows of a table, by which the roles of its columns are judged
 
 
-def meaning(name: object) -> str:
-    """Return the name of a column as names are compared; nothing if it is no text.
+def normalized_name(name: object) -> str:
+    """Return a column name in lower case with underscores; "" if it is no text.
 
     Examples
     --------
-    >>> [meaning(name) for name in ("Sample ID", "isCorrect", "success-count", 3)]
+    >>> [normalized_name(name) for name in ("Sample ID", "isCorrect", "success-count", 3)]
     ['sample_id', 'is_correct', 'success_count', '']
     """
     if not isinstance(name, str):
@@ -115,17 +118,25 @@ def meaning(name: object) -> str:
     return re.sub(r"[\s_-]+", "_", words).strip("_").lower()
 
 
-def _last(name: object) -> str:
-    """Return the meaning of the last part of a dotted path."""
-    return meaning(name.rpartition(".")[2] if isinstance(name, str) else name)
+def _last_part(name: object) -> str:
+    """Return the normalized name of the last part of a dotted path."""
+    return normalized_name(name.rpartition(".")[2] if isinstance(name, str) else name)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The first rows of a table: its columns, and cells as short texts, by name or dotted path.
+    """The first rows of a table.
 
-    A text is empty where nothing is there. `whole` says whether these are all rows; `fields` are
-    there too, and are not scanned.
+    Parameters
+    ----------
+    names : list
+        Names of the columns.
+    cells : mapping
+        Cells as short texts, by column name or dotted path of a field; "" where a cell is missing.
+    whole : bool
+        Whether these are all rows of the table.
+    fields : tuple of str
+        Dotted paths that the table has as well, and that were not scanned.
     """
 
     names: list[Any]
@@ -138,7 +149,18 @@ class Sample:
         cls, records: Iterable[object], where: Mapping[str, object] | None = None,
         known: Labels = (), more: Callable[[], bool] = lambda: True,
     ) -> "Sample":  # fmt: skip
-        """Scan records, of which some columns may be known before, as long as more are wanted.
+        """Scan records.
+
+        Parameters
+        ----------
+        records : iterable
+            Those that are no mappings are skipped.
+        where : mapping, optional
+            Values of columns; other rows are skipped.
+        known : sequence
+            Names of columns that the table has, also where no record has them.
+        more : callable
+            Called after each record; scanning ends when it returns False.
 
         Examples
         --------
@@ -148,13 +170,14 @@ class Sample:
         """
         names, cells = dict.fromkeys(known), dict[Any, dict[int, str]]()
         length, whole, iterator = 0, True, iter(records)
-        for record in islice(iterator, SCANNED):
+        for record in islice(iterator, MAX_SCANNED_ROWS):
             if not isinstance(record, Mapping):
                 continue
             names |= dict.fromkeys(record)
-            if where and not is_meant(record.get, where):
+            if where and not row_matches(record.get, where):
                 continue
-            for path, text in _texts(record, 3):
+            max_depth = 3
+            for path, text in _fields_as_text(record, max_depth):
                 cells.setdefault(path, {})[length] = text
             length += 1
             if not more():
@@ -169,22 +192,25 @@ class Sample:
         return len(next(iter(self.cells.values()), ()))
 
     def rows(self, names: Iterable[Any]) -> list[tuple[str, ...]]:
-        """Return the cells of some columns, those of a role together, by row."""
+        """Return the cells of some columns, row by row."""
         columns = [self.cells[name] for name in names if name in self.cells]
         return list(zip(*columns, strict=True)) if columns else [()] * len(self)
 
     def tell_apart(self, names: Collection[Any]) -> bool:
-        """Whether no two rows agree in these columns."""
-        known = [name for name in names if name not in MADE]
-        rows = self.rows(known)
-        return all(name in self.cells for name in known) and len(set(rows)) == len(rows) > 0
+        """Return whether no two rows have the same cells in these columns."""
+        scanned_names = [name for name in names if name not in PLACEHOLDERS]
+        rows = self.rows(scanned_names)
+        return all(name in self.cells for name in scanned_names) and len(set(rows)) == len(rows) > 0
 
     def distinct(self, name: Any) -> list[str]:
-        """Return the different texts of a column, in order."""
+        """Return the different texts of a column, in order of appearance."""
         return [text for text in dict.fromkeys(self.cells.get(name, ())) if text]
 
     def marked(self) -> list[str]:
-        """Return the columns and fields of marks of 0 and 1: those with names of marks, if any.
+        """Return the columns and fields that hold marks of 0 and 1.
+
+        If some have usual names of outcomes, these alone; else those whose names contain a word
+        for success; else all that hold both 0 and 1.
 
         Examples
         --------
@@ -192,23 +218,27 @@ class Sample:
         ['ex']
         """
         marks = [name for name in self.cells
-                 if self.are_marks(name) and not _SHARE.search(_last(name))]  # fmt: skip
+                 if self.are_marks(name) and not _RATE_NAME.search(_last_part(name))]  # fmt: skip
         usual = usual_names("outcome")
-        others = [name for name in marks if _last(name) not in usual_names(*LABELS)]
-        both = [name for name in others if len(self.distinct(name)) > 1]
-        alike = [name for name in others if _MARKED.search(_last(name))]
-        named = [name for name in marks if _last(name) in usual and "[]" not in str(name)]
-        of_trials = [name for name in alike if name in both and "[]" in str(name)]
-        return named or of_trials or alike or both
+        unlabelled = [name for name in marks if _last_part(name) not in usual_names(*LABELS)]
+        with_both_marks = [name for name in unlabelled if len(self.distinct(name)) > 1]
+        named_like_marks = [name for name in unlabelled if _MARK_NAME.search(_last_part(name))]
+        usual_outcomes = [
+            name for name in marks if _last_part(name) in usual and "[]" not in str(name)
+        ]
+        within_lists = [
+            name for name in named_like_marks if name in with_both_marks and "[]" in str(name)
+        ]
+        return usual_outcomes or within_lists or named_like_marks or with_both_marks
 
     def are_marks(self, name: Any) -> bool:
-        """Whether a column holds 0 and 1, or true and false, alone."""
-        found = self.distinct(name)
-        return bool(found) and {text.lower() for text in found} <= BINARY_TEXTS
+        """Return whether a column holds only 0 and 1, or true and false."""
+        texts = self.distinct(name)
+        return bool(texts) and {text.lower() for text in texts} <= BINARY_MARK_TEXTS
 
 
-def is_meant(value_of: Callable[[str], object], where: Mapping[str, object]) -> bool:
-    """Whether a row is one of those that are wanted, by its values of some columns."""
+def row_matches(value_of: Callable[[str], object], where: Mapping[str, object]) -> bool:
+    """Return whether a row has the wanted values, or one of several, in all named columns."""
     for name, wanted in where.items():
         several = wanted if isinstance(wanted, list | tuple | set) else [wanted]
         if str(value_of(name)) not in {str(value) for value in several}:
@@ -217,7 +247,7 @@ def is_meant(value_of: Callable[[str], object], where: Mapping[str, object]) -> 
 
 
 def short_text(value: object) -> str:
-    """Return a cell as a short text, another one for another value; nothing where it is absent."""
+    """Return a cell as a short text, different for different values; "" for a missing cell."""
     if is_absent(value):
         return ""
     text = value if isinstance(value, str) else shown(value, 10_000)
@@ -225,8 +255,11 @@ def short_text(value: object) -> str:
     return text if len(text) <= longest else f"{text[:longest]}#{hash(text)}"
 
 
-def _texts(value: Mapping[Any, object], depth: int) -> Iterator[tuple[Any, str]]:
-    """Yield path and text of the fields of an object, and of the first object of a list."""
+def _fields_as_text(value: Mapping[Any, object], depth: int) -> Iterator[tuple[Any, str]]:
+    """Yield dotted path and text of the fields of an object, down to some depth.
+
+    Of a list of objects the fields of the first object are yielded, under ``name[].field``.
+    """
     for name, inner in value.items():
         yield name, short_text(inner)
         within = ""
@@ -234,34 +267,36 @@ def _texts(value: Mapping[Any, object], depth: int) -> Iterator[tuple[Any, str]]
             within, inner = "[]", inner[0]
         if isinstance(inner, dict) and depth > 1:
             within = f"{name}{within}."
-            yield from ((within + path, text) for path, text in _texts(inner, depth - 1))
+            yield from ((within + path, text) for path, text in _fields_as_text(inner, depth - 1))
 
 
 def usual_names(*roles: str) -> set[str]:
-    """Return the usual names of columns with some roles; with any, if none is named."""
+    """Return the usual names of columns with these roles, or with any role if none is given."""
     return {name for role in roles or ROLES for line in ROLES[role] for name in line.split()}
 
 
 def usual_columns(role: str, names: Labels, taken: Collection[Any] = ()) -> list[Any]:
-    """Return the columns with a usual name for a role: of its first line that names any."""
+    """Return the columns with a usual name for a role, from the most preferred names that occur."""
     free = [name for name in names if name not in taken]
-    by_line = ([name for name in free if meaning(name) in line.split()] for line in ROLES[role])
+    by_line = (
+        [name for name in free if normalized_name(name) in line.split()] for line in ROLES[role]
+    )
     return next(filter(None, by_line), [])
 
 
 def trial_columns(names: Labels) -> list[Any]:
-    """Return the columns that are named as the trials of a question: trial_1, run 2.
+    """Return the columns whose names are those of single trials, such as trial_1 or run 2.
 
     Examples
     --------
     >>> trial_columns(["task", "trial_1", "Run 2", "trials"])
     ['trial_1', 'Run 2']
     """
-    return [name for name in names if _TRIAL_COLUMN.fullmatch(meaning(name))]
+    return [name for name in names if _TRIAL_COLUMN.fullmatch(normalized_name(name))]
 
 
 def columns_named(name: object, names: Collection[Any]) -> tuple[Any, ...]:
-    """Return the columns that a name stands for: several of a list, or of a text with commas.
+    """Return the columns that a name stands for: a list of names, or a text with commas.
 
     Examples
     --------
@@ -275,74 +310,78 @@ def columns_named(name: object, names: Collection[Any]) -> tuple[Any, ...]:
     return (name,)
 
 
-def find_columns(
+def assign_roles(
     sample: Sample, columns: Mapping[str, Any], of_file: bool = False
 ) -> dict[str, Any]:
-    """Assign the roles to columns: as told, else by usual names and by what the values do.
+    """Return the column with each role: as named, else by usual names and by the values.
 
-    An answer and its reference, the right one, are taken only as told; counts only in a table
-    without outcomes. A role of several columns has a tuple of them. Of a file, errors propose what
-    `bayesatk.load` alone can do.
+    Counts are taken only in a table without outcomes. A role of several columns has a tuple of
+    them. Where the table is `of_file`, errors also propose options of `bayesatk.load`.
 
     Examples
     --------
-    >>> find_columns(Sample(["task_id", "epoch", "passed"], {}), {})
+    >>> assign_roles(Sample(["task_id", "epoch", "passed"], {}), {})
     {'question': 'task_id', 'trial': 'epoch', 'outcome': 'passed'}
     """
-    told = _told(sample, columns)
+    named = _named_roles(sample, columns)
     # A column with nothing in it is none.
     scanned = sample.whole and len(sample)
     names = [name for name in sample.names
              if not (scanned and name in sample.cells) or sample.distinct(name)]  # fmt: skip
-    in_use = [name for role, own in told.items() if role != "content" for name in each(own)]
-    counted = _are_counts(names, told)
+    in_use = [
+        name
+        for role, columns_of_role in named.items()
+        if role != "content"
+        for name in as_tuple(columns_of_role)
+    ]
+    counted = _are_counts(names, named)
     skipped = {"content", "rate", *(("outcome", "trial") if counted else COUNTS)}
-    skipped |= {"outcome"} if "reference" in told else set()
-    skipped |= {*COUNTS} if "rate" in told else set()
+    skipped |= {"outcome"} if "reference" in named else set()
+    skipped |= {*COUNTS} if "rate" in named else set()
     roles: dict[str, Any] = {}
     unclear: dict[str, list[Any]] = {}
     for role in ROLES:
-        if role in told and role != "content":
-            roles[role] = told[role]
+        if role in named and role != "content":
+            roles[role] = named[role]
         elif role not in skipped:
-            found = _usual(role, names, [*in_use, *roles.values()], sample, roles, told)
-            if found is not None and len(found) == 1:
-                roles[role] = found[0]
-            elif found:
-                unclear[role] = found
+            candidates = _candidates(role, names, [*in_use, *roles.values()], sample, roles, named)
+            if candidates is not None and len(candidates) == 1:
+                roles[role] = candidates[0]
+            elif candidates:
+                unclear[role] = candidates
     if counted:
-        _choose_counts(roles, told, unclear)
-    elif "outcome" not in roles and not {"reference", "rate"} & told.keys():
+        _choose_counts(roles, named, unclear)
+    elif "outcome" not in roles and not {"reference", "rate"} & named.keys():
         unclear.setdefault("outcome", [])
     if "question" not in roles:
         unclear.setdefault("question", [])
     if unclear:
-        raise _unclear(sample, names, roles, told, unclear, of_file)
-    roles |= {role: name for role, name in told.items() if role.startswith(COVARIATE)}
+        raise _unclear_roles(sample, names, roles, named, unclear, of_file)
+    roles |= {role: name for role, name in named.items() if role.startswith(COVARIATE)}
     return roles
 
 
-def each(name: Any) -> tuple[Any, ...]:
-    """Return the columns of a role, one by one."""
+def as_tuple(name: Any) -> tuple[Any, ...]:
+    """Return the column or columns of a role as a tuple."""
     return name if isinstance(name, tuple) else (name,)
 
 
 def columns_of(roles: Mapping[str, Any], *wanted: str) -> list[Any]:
-    """Return the columns of some roles, one by one."""
-    return [name for role in wanted if role in roles for name in each(roles[role])]
+    """Return the columns of some roles in one list."""
+    return [name for role in wanted if role in roles for name in as_tuple(roles[role])]
 
 
-def _usual(
+def _candidates(
     role: str, names: Labels, taken: Collection[Any], sample: Sample, roles: Mapping[str, Any],
-    told: Mapping[str, Any],
+    named: Mapping[str, Any],
 ) -> list[Any] | None:  # fmt: skip
     """Return the columns that may have a role, by their names and values."""
-    if role == "outcome":  # a group is of questions, and hides no outcome
-        taken = [name for name in taken if name not in columns_of(told, GROUP, WEIGHT)]
+    if role == "outcome":  # a column may be the group and the outcome
+        taken = [name for name in taken if name not in columns_of(named, GROUP, WEIGHT)]
     matches = usual_columns(role, names, taken)
     if role == "question":
-        matches = [name for name in matches if meaning(name) not in ASKED] or matches
-        trial = columns_of(told, "trial") or usual_columns("trial", names, taken)
+        matches = [name for name in matches if normalized_name(name) not in PROMPT_NAMES] or matches
+        trial = columns_of(named, "trial") or usual_columns("trial", names, taken)
         return _not_row_numbers(matches, names, taken, trial, sample, roles)
     if role == "trial" and len(matches) > 1:
         key = columns_of(roles, "system", "question")
@@ -375,76 +414,81 @@ def _not_row_numbers(
     matches: list[Any], names: Labels, taken: Collection[Any], trial: Labels, sample: Sample,
     roles: Mapping[str, Any],
 ) -> list[Any]:  # fmt: skip
-    """Return what may be the question: no number of a row, where trials of another are numbered."""
-    numbers = [name for name in matches if sample.tell_apart([name])]
-    if not numbers or not any(len(sample.distinct(name)) > 1 for name in trial):
+    """Return candidates for the question, without row numbers.
+
+    A column that differs in every row is a row number where a trial column has several values and
+    another column with a usual name of questions repeats.
+    """
+    row_numbers = [name for name in matches if sample.tell_apart([name])]
+    if not row_numbers or not any(len(sample.distinct(name)) > 1 for name in trial):
         return matches
-    usual = {name for line in ROLES["question"][:2] for name in line.split()} - {*ASKED}
-    others = [name for name in names
-              if name not in (*taken, *numbers, *trial) and meaning(name) in usual]  # fmt: skip
+    usual = {name for line in ROLES["question"][:2] for name in line.split()} - {*PROMPT_NAMES}
+    excluded = (*taken, *row_numbers, *trial)
+    other_ids = [name for name in names if name not in excluded and normalized_name(name) in usual]
     key = [*columns_of(roles, "system"), *trial]
-    repeated = [name for name in others if sample.tell_apart([*key, name])]
-    return repeated or matches
+    repeated_ids = [name for name in other_ids if sample.tell_apart([*key, name])]
+    return repeated_ids or matches
 
 
 def _choose_counts(
-    roles: dict[str, Any], told: Mapping[str, Any], unclear: dict[str, list[Any]]
+    roles: dict[str, Any], named: Mapping[str, Any], unclear: dict[str, list[Any]]
 ) -> None:
-    """Keep two of trials, successes and failures."""
-    if {"trials", "successes"} <= roles.keys() and "failures" not in told:
+    """Keep two of trials, successes and failures; record those that are lacking as unclear."""
+    if {"trials", "successes"} <= roles.keys() and "failures" not in named:
         roles.pop("failures", None)
-    elif {"successes", "failures"} <= roles.keys() and "trials" not in told:
+    elif {"successes", "failures"} <= roles.keys() and "trials" not in named:
         roles.pop("trials", None)
     for role in () if len(roles.keys() & {*COUNTS}) == 2 else ("trials", "successes"):
         if role not in roles:
             unclear.setdefault(role, [])
 
 
-def _are_counts(names: Labels, told: Mapping[str, Any]) -> bool:
-    """Return whether rows are counts: of trials and successes, with no outcome."""
-    if {"outcome", "answer", "rate"} & told.keys():
+def _are_counts(names: Labels, named: Mapping[str, Any]) -> bool:
+    """Return whether the rows of a table are counts of trials and successes."""
+    if {"outcome", "answer", "rate"} & named.keys():
         return False
-    meanings = set(map(meaning, names))
+    meanings = set(map(normalized_name, names))
     usual = [role for role in COUNTS if meanings & usual_names(role)]
     unmarked = not meanings & usual_names("outcome")
-    return any(role in told for role in COUNTS) or (
+    return any(role in named for role in COUNTS) or (
         unmarked and "successes" in usual and len(usual) > 1
     )
 
 
-def _told(sample: Sample, columns: object) -> dict[str, Any]:
-    """Check the columns argument: known roles, columns that exist, one role each."""
-    names = {*sample.names, *sample.cells, *sample.fields, *MADE}
+def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
+    """Return the roles that `columns=` names, or refuse unknown roles, columns and combinations."""
+    names = {*sample.names, *sample.cells, *sample.fields, *PLACEHOLDERS}
     valid = isinstance(columns, Mapping)
-    told = dict(columns) if isinstance(columns, Mapping) else {}
-    for role, name in told.items():
+    named = dict(columns) if isinstance(columns, Mapping) else {}
+    for role, name in named.items():
         parts = columns_named(name, names)
-        is_number = role == "trials" and "rate" in told and number_of(name) is not None
+        is_number = role == "trials" and "rate" in named and number_of(name) is not None
         valid = valid and isinstance(role, str) and (role in ROLES or role.startswith(COVARIATE))
         valid = valid and (len(parts) == 1 or role in (*LABELS, "outcome", "rate"))
         valid = valid and (is_number or all(
             isinstance(part, str | int) and part in names for part in parts))  # fmt: skip
-        told[role] = parts if len(parts) > 1 else parts[0]
+        named[role] = parts if len(parts) > 1 else parts[0]
     if not valid:
         raise OutcomeError(
             f"columns must map {', '.join(ROLES)} to names in the table; got {shown(columns)} for "
             f"a table with columns {shown(list(sample.names), 400)}."
         )
-    if "rate" in told and "trials" not in told:
+    if "rate" in named and "trials" not in named:
         raise OutcomeError(
             "columns must give the number of trials beside a rate, one for all questions or a "
-            "column: ", Argument("columns", {"rate": told["rate"], "trials": 10}), ".",
+            "column: ", Argument("columns", {"rate": named["rate"], "trials": 10}), ".",
         )  # fmt: skip
-    used = [part for role, name in told.items() if role != "content" for part in each(name)]
-    counts = {*COUNTS} & told.keys()
+    used = [part for role, name in named.items() if role != "content" for part in as_tuple(name)]
+    counts = {*COUNTS} & named.keys()
     for is_wrong, rule, remedy in (
         (
-            "reference" in told and ("answer" not in told or "outcome" in told),
+            "reference" in named and ("answer" not in named or "outcome" in named),
             ": a reference goes with an answer column and takes the place of an outcome column",
             "Name answer and reference, or answer and outcome.",
         ),
         (
-            ("rate" in told or counts) and told.keys() & {"outcome", "answer", "trial", *BY_TRIAL},
+            ("rate" in named or counts)
+            and named.keys() & {"outcome", "answer", "trial", *BY_TRIAL},
             ": trials and successes count the outcomes of a row, which then has none of its own",
             "Name the one or the other.",
         ),
@@ -460,36 +504,38 @@ def _told(sample: Sample, columns: object) -> dict[str, Any]:
     ):  # fmt: skip
         if is_wrong:
             raise OutcomeError(f"columns{rule}; got {shown(columns)}. {remedy}")
-    return told
+    return named
 
 
-def _unclear(
-    sample: Sample, names: Labels, roles: Mapping[str, Any], told: Mapping[str, Any],
+def _unclear_roles(
+    sample: Sample, names: Labels, roles: Mapping[str, Any], named: Mapping[str, Any],
     unclear: Mapping[str, list[Any]], of_file: bool,
 ) -> OutcomeError:  # fmt: skip
-    """Return the one error for all roles whose column is not clear, with what may have them."""
-    rules = [f"one {role} column; " + (f"several could be it: {found}" if found else
-             "none has a usual name") for role, found in unclear.items()]  # fmt: skip
+    """Return one error that names all unclear roles, and proposes columns for them."""
+    rules = [f"one {role} column; " + (f"several could be it: {candidates}" if candidates else
+             "none has a usual name") for role, candidates in unclear.items()]  # fmt: skip
     empty = [name for name in sample.names if name not in names]
     nothing = f" (nothing is in {shown(empty, 100)[1:-1]})" * bool(empty)
-    taken = [*told.values(), *roles.values()]
+    taken = [*named.values(), *roles.values()]
     marked = [name for name in sample.marked() if name not in taken]
-    proposed: dict[str, Any] = {role: next(iter(found), ...) for role, found in unclear.items()}
+    proposed: dict[str, Any] = {
+        role: next(iter(candidates), ...) for role, candidates in unclear.items()
+    }
     hints = f"Marks of 0 and 1 are in {shown(marked, 160)[1:-1]}. " * (
         bool(marked) and "outcome" in unclear)  # fmt: skip
     if unclear.get("outcome") == []:
         proposed |= {"outcome": marked[0]} if len(marked) == 1 else {}
         counts = {} if marked else _likely_counts(sample, taken)
         if counts:
-            known = [name for name in counts.values() if name is not ...]
-            hints = f"Counts or rates may be in {shown(known)[1:-1]}. "
+            guessed = [name for name in counts.values() if name is not ...]
+            hints = f"Counts or rates may be in {shown(guessed)[1:-1]}. "
             del proposed["outcome"]
             proposed |= counts
     ids = [] if unclear.get("question") != [] else [
         name for name in names
-        if re.search("_(id|name|key)$", meaning(name)) and name not in taken
+        if re.search("_(id|name|key)$", normalized_name(name)) and name not in taken
         and 1 < len(sample.distinct(name)) < len(sample)
-        and not _says_the_same(sample, name, columns_of(roles, "system"))
+        and not _is_one_to_one(sample, name, columns_of(roles, "system"))
     ]  # fmt: skip
     hints += f"Ids that come more than once are in {shown(ids, 160)[1:-1]}. " * bool(ids)
     proposed |= {"question": ids[0]} if len(ids) == 1 else {}
@@ -521,27 +567,29 @@ def _unclear(
                   if any(str(path).startswith(f"{name}[].") for path in sample.cells)]  # fmt: skip
         if within and of_file:
             pieces += ["; or, if records are within it: ", Argument("records", within[0])]
-        alone = {**{name: value for name, value in proposed.items()}, "question": ONE}
+        as_one_question = {**{name: value for name, value in proposed.items()}, "question": ONE}
         pieces += ["; or, if all rows are trials of one question: ",
-                   Argument("columns", alone, "tally")]  # fmt: skip
+                   Argument("columns", as_one_question, "tally")]  # fmt: skip
     return OutcomeError(*pieces, "; if two share a name, rename one.")
 
 
 def _likely_counts(sample: Sample, taken: Collection[Any]) -> dict[str, Any]:
-    """Return columns of whole numbers or shares that may be counts of a row, by role."""
+    """Return the columns that may be counts or rates, by role, from their names and values."""
     usual = usual_columns("trials", sample.names, taken)
     likely = {"trials": usual[0]} if len(usual) == 1 else {}
     for name in sorted(sample.names, key=lambda name: len(str(name))):
         numbers = [number for number in map(number_of, sample.distinct(name)) if number is not None]
-        word = meaning(name)
+        normalized = normalized_name(name)
         if (name in taken or not numbers or len(numbers) < len(sample.distinct(name))
-                or _MEASURED.search(word)):  # fmt: skip
+                or _MEASUREMENT_NAME.search(normalized)):  # fmt: skip
             continue
-        if _SHARE.search(word) and (_MARKED.search(word) or "acc" in word):
+        if _RATE_NAME.search(normalized) and (_MARK_NAME.search(normalized) or "acc" in normalized):
             likely.setdefault("rate", name)
         elif all(map(float.is_integer, numbers)) and max(numbers) > 1:
-            kinds = (role for role, pattern in _COUNTED.items() if re.search(pattern, word))
-            likely.setdefault("trials" if word.endswith("total") else next(kinds, ""), name)
+            kinds = (
+                role for role, pattern in _COUNT_NAMES.items() if re.search(pattern, normalized)
+            )
+            likely.setdefault("trials" if normalized.endswith("total") else next(kinds, ""), name)
     likely.pop("", None)
     if "rate" in likely:
         return {"rate": likely["rate"], "trials": likely.get("trials", ...)}
@@ -550,175 +598,193 @@ def _likely_counts(sample: Sample, taken: Collection[Any]) -> dict[str, Any]:
     return likely if "successes" in likely and len(likely) == 2 else {}
 
 
-def content_columns(
+def columns_of_content(
     sample: Sample, roles: Mapping[str, Any], columns: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the columns that hold what was asked, or what is right: as told, else by their names.
+    """Return the columns of prompts and right answers: as named, else by their usual names.
 
-    Beside a question that is a field of an object, fields of it are meant.
+    Where the question is a field of an object, fields of the same object count as well.
 
     Examples
     --------
-    >>> content_columns(Sample(["id", "prompt", "answer"], {}), {"question": "id"}, {})
+    >>> columns_of_content(Sample(["id", "prompt", "answer"], {}), {"question": "id"}, {})
     ['prompt', 'answer']
     """
     questions = columns_of(roles, "question")
     if "content" in columns:
         return [columns["content"]] if columns["content"] not in questions else []
-    taken = [name for role in roles for name in each(roles[role])]
+    taken = [name for role in roles for name in as_tuple(roles[role])]
     within = {name.rpartition(".")[0] for name in questions
               if isinstance(name, str) and "." in name and name not in sample.names}  # fmt: skip
     nested = [name for name in sample.cells if isinstance(name, str) and name not in sample.names
               and "." in name and name.rpartition(".")[0] in within]  # fmt: skip
-    return [name for name in (*sample.names, *nested)
-            if _last(name) in (*ASKED, *RIGHT) and name not in taken]  # fmt: skip
+    usual = (*PROMPT_NAMES, *REFERENCE_NAMES)
+    return [
+        name for name in (*sample.names, *nested) if _last_part(name) in usual and name not in taken
+    ]
 
 
 def is_right_answer(name: object) -> bool:
-    """Return whether a column of content holds what is right, not what was asked."""
-    return _last(name) in RIGHT
+    """Return whether a column of content holds the right answer rather than the prompt."""
+    return _last_part(name) in REFERENCE_NAMES
 
 
 Doubt = tuple[str | Argument, ...]
 
 
-def answered(sample: Sample, roles: Mapping[str, Any], content: Labels) -> dict[Any, Doubt]:
-    """Return the columns of content that are what systems answered, with what to say of each."""
+def answers_in_content(
+    sample: Sample, roles: Mapping[str, Any], content: Labels
+) -> dict[Any, Doubt]:
+    """Return columns "answer" that differ between trials of a question, with a doubt each.
+
+    They hold what the systems answered, not the right answer.
+    """
     if not sample.cells:
         return {}
-    found: dict[Any, Doubt] = {}
+    answers: dict[Any, Doubt] = {}
     key = columns_of(roles, "question")
     for name in content:
-        if _last(name) == _ANSWERED and len(set(sample.rows([*key, name]))) > len(
+        if _last_part(name) == "answer" and len(set(sample.rows([*key, name]))) > len(
             set(sample.rows(key))
         ):
-            found[name] = (
+            answers[name] = (
                 f"column {shown(name)} differs between the trials of a question, and is left out "
                 "as what was answered; if it is the right answer, a question is not what it seems: "
                 , Argument("columns", {"content": name}), " compares it.",
             )  # fmt: skip
-    return found
+    return answers
 
 
 def doubts(
-    sample: Sample, roles: Mapping[str, Any], others: Labels, told: Mapping[str, Any]
+    sample: Sample, roles: Mapping[str, Any], unused: Labels, named: Mapping[str, Any]
 ) -> list[Doubt]:
-    """Return what the values of a table say against how it is read, where nobody said how."""
+    """Return warnings about roles that nobody named and that the values of the table contradict."""
     if not sample.cells or "question" not in roles:
         return []
-    found = [_across(sample, roles, name) for name in others if name in sample.cells]
-    if "trial" not in told:
-        found.append(_named_trials(sample, roles))
-    found.append(_row_numbers(sample, roles, others))
-    most = 3  # that a card lists
-    return list(filter(None, found))[:most]
+    all_doubts = [_condition_doubt(sample, roles, name) for name in unused if name in sample.cells]
+    if "trial" not in named:
+        all_doubts.append(_trial_label_doubt(sample, roles))
+    all_doubts.append(_row_number_doubt(sample, roles, unused))
+    max_doubts = 3  # on one data card
+    return list(filter(None, all_doubts))[:max_doubts]
 
 
 def is_condition(name: object) -> bool:
-    """Whether a column is called what conditions are."""
-    return re.sub("_(name|id|label|type)$", "", _last(name)) in CONDITIONS or (
-        _last(name) in CONDITIONS
+    """Return whether the name of a column is a usual name of experimental conditions."""
+    return re.sub("_(name|id|label|type)$", "", _last_part(name)) in CONDITIONS or (
+        _last_part(name) in CONDITIONS
     )
 
 
 def with_systems(roles: Mapping[str, Any], *names: Any) -> Argument:
-    """Propose columns as the system, together with the one that there is."""
+    """Return the argument that makes columns the system, together with the present one if any."""
     together = [*columns_of(roles, "system"), *names]
     return Argument("columns", {"system": together if len(together) > 1 else together[0]})
 
 
-def _across(sample: Sample, roles: Mapping[str, Any], name: Any) -> Doubt:
-    """Say that a column of few values tells the rows of questions apart, or the questions.
+def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any) -> Doubt:
+    """Return a doubt if an unused column may hold the system: an experimental condition.
 
-    Each value is in half of the questions or more, and each row of a question has another, unless
-    the column is called what conditions are. So are names of systems, and numbers of trials, but
-    not answers, times or costs.
+    A column of conditions has few values, each of which occurs in at least half of the questions
+    that have several rows, and differs between the rows of a question; answers, times and costs do
+    not. A column with a usual name of conditions need not differ between all rows.
     """
-    values, named = sample.distinct(name), is_condition(name)
-    if not 1 < len(values) <= _FEW:
+    values, has_usual_name = sample.distinct(name), is_condition(name)
+    if not 1 < len(values) <= _MAX_CONDITIONS:
         return ()
-    if "trial" in roles and not named and not _runs_on(sample, roles, name):
+    if (
+        "trial" in roles
+        and not has_usual_name
+        and not _numbered_on_across_values(sample, roles, name)
+    ):
         return ()
     cells: dict[tuple[str, ...], list[str]] = {}
     for cell, value in zip(sample.rows(columns_of(roles, "system", "question")),
                            sample.cells[name], strict=True):  # fmt: skip
         cells.setdefault(cell, []).append(value)
     listed = f"column {shown(name)} ({shown(values, 60)[1:-1]})"
-    repeated = [found for found in cells.values() if len(found) > 1]
-    if all(len(set(found)) == 1 for found in cells.values()):
-        if not named or "system" in roles:
+    repeated = [values_of_cell for values_of_cell in cells.values() if len(values_of_cell) > 1]
+    if all(len(set(values_of_cell)) == 1 for values_of_cell in cells.values()):
+        if not has_usual_name or "system" in roles:
             return ()
         return (f"every question has one value of {listed}; is it the system? Then name it: ",
                 with_systems(roles, name), ".")  # fmt: skip
-    apart = all(len(set(found)) == len(found) for found in repeated)
-    frequent = Counter(value for found in repeated for value in set(found))
-    numbers = None not in map(number_of, values)
-    least = len(repeated) / (1 if numbers else 2)
-    if min(frequent.values()) < (least if named else max(least, 2)):
+    differ_within_cells = all(
+        len(set(values_of_cell)) == len(values_of_cell) for values_of_cell in repeated
+    )
+    frequency = Counter(value for values_of_cell in repeated for value in set(values_of_cell))
+    are_numbers = None not in map(number_of, values)
+    min_frequency = len(repeated) / (1 if are_numbers else 2)
+    if min(frequency.values()) < (min_frequency if has_usual_name else max(min_frequency, 2)):
         return ()
-    if not (named or apart or "trial" in roles):
+    if not (has_usual_name or differ_within_cells or "trial" in roles):
         return ()
-    if numbers and not named and _counts_up(values):
+    if are_numbers and not has_usual_name and _are_consecutive(values):
         return ()
-    if numbers and _says_the_same(sample, name, columns_of(roles, "trial")):
+    if are_numbers and _is_one_to_one(sample, name, columns_of(roles, "trial")):
         return ()
     return (f"the rows of a question differ in {listed}, and are read as trials; is it the system, "
             "or the trial? Then name it: ", with_systems(roles, name), ".")  # fmt: skip
 
 
-def _counts_up(values: Collection[str]) -> bool:
-    """Whether texts are the whole numbers from 0 or 1 on, as those of trials are."""
+def _are_consecutive(values: Collection[str]) -> bool:
+    """Return whether texts are consecutive whole numbers from 0 or 1, as numbers of trials are."""
     numbers = sorted(float(value) for value in values)
     return numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
 
 
-def _runs_on(sample: Sample, roles: Mapping[str, Any], name: Any) -> bool:
-    """Whether the trials of a question are numbered on and on over the values of a column: words.
+def _numbered_on_across_values(sample: Sample, roles: Mapping[str, Any], name: Any) -> bool:
+    """Return whether trials are numbered consecutively across the values of a text column.
 
-    Every number belongs to one value then, and every value has several numbers.
+    Then every trial number belongs to one value, and every value has several numbers.
     """
     pairs = set(sample.rows([name, *columns_of(roles, "trial")]))
-    numbers, several = Counter(pair[1:] for pair in pairs), Counter(pair[0] for pair in pairs)
-    words = None in map(number_of, several)
-    return words and max(numbers.values()) == 1 < min(several.values())
+    values_per_number, numbers_per_value = (
+        Counter(pair[1:] for pair in pairs),
+        Counter(pair[0] for pair in pairs),
+    )
+    has_text = None in map(number_of, numbers_per_value)
+    return has_text and max(values_per_number.values()) == 1 < min(numbers_per_value.values())
 
 
-def _says_the_same(sample: Sample, name: Any, trial: Labels) -> bool:
-    """Whether a column has another value for every trial number, and the same for the same."""
+def _is_one_to_one(sample: Sample, name: Any, trial: Labels) -> bool:
+    """Return whether values of a column and labels of trials correspond one to one."""
     if not trial:
         return False
     pairs = set(sample.rows([name, *trial]))
     return len(pairs) == len(sample.distinct(name)) == len({pair[1:] for pair in pairs})
 
 
-def _named_trials(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
-    """Say that trials of all questions have words for labels, as conditions have."""
+def _trial_label_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
+    """Return a doubt if trials are labelled by words, as conditions are, not by numbers."""
     name = roles.get("trial")
     labels = sample.distinct(name) if not isinstance(name, tuple) else []
-    stems = {tuple(re.findall("[A-Za-z]{3,}", label)) for label in labels} - {()}
-    order = {(word,) for word in "first second third fourth fifth one two three four".split()}
+    words = {tuple(re.findall("[A-Za-z]{3,}", label)) for label in labels} - {()}
+    ordinals = {(word,) for word in "first second third fourth fifth one two three four".split()}
     questions = len(set(sample.rows(columns_of(roles, "question"))))
-    of_labels = Counter(
+    questions_by_label = Counter(
         label for label, *_ in set(sample.rows([name, *columns_of(roles, "question")]))
     ) if labels else Counter()  # fmt: skip
-    shared = questions > 1 and all(of_labels[label] * 2 >= questions for label in labels)
-    if len(stems) < 2 or len(labels) > _FEW or stems <= order or not shared:
+    label_shared = questions > 1 and all(
+        questions_by_label[label] * 2 >= questions for label in labels
+    )
+    if len(words) < 2 or len(labels) > _MAX_CONDITIONS or words <= ordinals or not label_shared:
         return ()
     return (f"the trials of all questions are called {shown(labels, 60)[1:-1]} in column "
             f"{shown(name)}; are they conditions? Then name them: ", with_systems(roles, name), ".",
             )  # fmt: skip
 
 
-def _row_numbers(sample: Sample, roles: Mapping[str, Any], others: Labels) -> Doubt:
-    """Say that each question has one row, while another column that names questions repeats."""
+def _row_number_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
+    """Return a doubt if the question is a row number and another column of questions repeats."""
     if "trials" in roles or "rate" in roles or isinstance(roles["question"], tuple):
         return ()
-    usual = {name for line in ROLES["question"][:2] for name in line.split()} - {*ASKED}
+    usual = {name for line in ROLES["question"][:2] for name in line.split()} - {*PROMPT_NAMES}
     key = columns_of(roles, "system", "trial")
     numbered = any(len(sample.distinct(name)) > 1 for name in columns_of(roles, "trial"))
-    for name in others if sample.tell_apart([roles["question"]]) else ():
+    for name in unused if sample.tell_apart([roles["question"]]) else ():
         repeats = Counter(sample.cells.get(name, ())).values()
-        even = meaning(name) in usual and len(repeats) > 1 and min(repeats) == max(repeats)
+        even = normalized_name(name) in usual and len(repeats) > 1 and min(repeats) == max(repeats)
         if max(repeats, default=1) > 1 and (even or (numbered and sample.tell_apart([*key, name]))):
             return (
                 f"every row is a question of its own by column {shown(roles['question'])}, and "
@@ -728,29 +794,37 @@ def _row_numbers(sample: Sample, roles: Mapping[str, Any], others: Labels) -> Do
     return ()
 
 
-def resolving(
-    sample: Sample, roles: Mapping[str, Any], others: Labels, of_file: bool
+def ways_to_tell_trials_apart(
+    sample: Sample, roles: Mapping[str, Any], unused: Labels, of_file: bool
 ) -> tuple[Doubt, ...]:
-    """Return what may tell the rows of one trial number apart: conditions, or a second number.
+    """Return remedies where several rows have one system, question and trial.
 
-    Of a file the rows of one condition can be read alone.
+    Conditions may be the system, a second column may number trials as well, and of a file the rows
+    of one condition can be read alone.
     """
     key = columns_of(roles, *LABELS)
     if not sample.cells or "trial" not in roles or sample.tell_apart(key):
         return ()
-    # Those that are not called conditions come in rows of several questions or trials.
-    few = [name for name in others if 1 < len(sample.distinct(name)) <= _FEW and (
+    # Every value of a column without a usual name of conditions must be in several rows.
+    candidates = [name for name in unused if 1 < len(sample.distinct(name)) <= _MAX_CONDITIONS and (
         is_condition(name) or min(Counter(sample.cells[name]).values()) > 1)]  # fmt: skip
-    conditions = tuple(name for name in few if is_condition(name))
-    tried = (names for number in (1, 2) for names in combinations(few[:8], number)
-             if not conditions or {*names} & {*conditions})  # fmt: skip
-    together = next((names for names in tried if sample.tell_apart([*key, *names])), ())
+    conditions = tuple(name for name in candidates if is_condition(name))
+    few = candidates[:8]
+    by_one_or_two = [(name,) for name in few] + list(combinations(few, 2))
+    together = next(
+        (
+            names
+            for names in by_one_or_two
+            if (not conditions or {*names} & {*conditions}) and sample.tell_apart([*key, *names])
+        ),
+        (),
+    )
     names = together or conditions
     ways: list[Doubt] = []
     if names:
         verb = "is the system" if len(names) == 1 else "are the system"
-        said = " and ".join(map(shown, names))
-        ways += [(f"; or, if {said} {verb}, say so: ", with_systems(roles, *names))]
+        listed = " and ".join(map(shown, names))
+        ways += [(f"; or, if {listed} {verb}, say so: ", with_systems(roles, *names))]
     if len(together) > 1 and of_file:
         first = sample.distinct(together[0])[0]
         ways += [("; or read the rows of one alone: ", Argument("where", {together[0]: first}))]

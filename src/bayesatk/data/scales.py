@@ -1,7 +1,6 @@
-"""How trials are judged: as right and wrong, or as categories with scores.
+"""The two scales of trials: right and wrong, and categories with scores.
 
-What both ways share and where they differ is said here once. A scale is chosen when data and
-metrics are read, and what comes after calls it.
+Both have the same methods. `bayesatk.data.study.Study` chooses the scale of the data and metrics.
 """
 
 from collections.abc import Sequence
@@ -24,26 +23,26 @@ class MetricFunction(Protocol):
 
     @property
     def k(self) -> int:
-        """Trials judged."""
+        """Number of trials that the metric judges."""
 
     def latent(self, p: Array) -> Array:
-        """Value at known probabilities."""
+        """Return the value of the metric at known probabilities."""
 
 
 @dataclass(frozen=True)
 class RightWrong:
-    """Successes out of trials; a question has a success probability.
+    """Scale of right and wrong; a question has a success probability p.
 
     Attributes
     ----------
     variable : str
         Name of the counts in a result.
     axes : tuple of str
-        Dimensions of a question's probabilities: none for p, the categories for a vector.
+        Dimensions of the probabilities of a question: none, or the categories.
     rated : str
-        What `rate` returns.
+        Name of the values that `rate` returns.
     scores : tuple of float
-        Of the categories.
+        Scores of the categories.
     direction : int
         1 where higher values of all metrics are better, -1 where lower ones are.
     """
@@ -56,7 +55,7 @@ class RightWrong:
 
     @classmethod
     def of(cls, outcomes: Outcomes) -> "RightWrong":
-        """Return the scale of marks, which is always the same."""
+        """Return the scale of right and wrong, which is the same for all data."""
         return RIGHT_WRONG
 
     def resolve_prior(self, pooling: Pooling, prior: object) -> Prior:
@@ -64,51 +63,52 @@ class RightWrong:
         return resolve_prior(pooling, prior)
 
     def judged(self, metric: Metric) -> MetricFunction:
-        """Return the metric."""
+        """Return the metric as a function of the success probability."""
         return metric
 
     def reaching(self) -> Sequence[MetricFunction]:
-        """Nothing: to succeed is a metric."""
+        """Return no metrics; the probability of a success is pass@1."""
         return ()
 
     def rate(self, p: Array) -> Array:
-        """Success probabilities."""
+        """Return the success probabilities."""
         return p
 
     def counts(self, outcomes: Outcomes) -> Ints:
-        """Wrong and right trials."""
+        """Return the numbers of wrong and right trials."""
         return self.by_category(outcomes.successes.values, outcomes.trials.values)
 
     def observed(self, outcomes: Outcomes) -> xr.DataArray:
-        """Return the successes."""
+        """Return the successes, which are the observed variable of a model."""
         return outcomes.successes
 
     def constants(self, outcomes: Outcomes) -> dict[str, xr.DataArray]:
-        """Nothing."""
+        """Return no constant data."""
         return {}
 
     def vectors(self, p: Array) -> Array:
-        """Probabilities of wrong and right."""
+        """Return the probabilities of wrong and right."""
         return np.stack([1.0 - p, p], axis=-1)
 
     def draw_counts(self, trials: Ints | int, p: Array, rng: Rng) -> Ints:
-        """Draw successes."""
+        """Draw numbers of successes."""
         return rng.binomial(trials, p)
 
     def by_category(self, drawn: Ints, trials: Ints | int) -> Ints:
-        """Wrong and right trials."""
+        """Return the numbers of wrong and right trials, from the successes."""
         return np.stack([trials - drawn, drawn], axis=-1)
 
     def replicates(self, mean: Array, icc: Array | None, trials: Ints, rng: Rng) -> Ints:
-        """Draw successes of questions that are all alike; others have a law of their own.
+        """Draw numbers of successes of questions with one success probability.
 
         Parameters
         ----------
         mean : ndarray, shape (..., *axes)
         icc : ndarray, shape (...), optional
-            No icc is the same probabilities for all questions.
+            Correlation of the trials of a question; None if all questions have the same
+            probabilities.
         trials : ndarray of int, shape (system, question)
-            The last of the other dimensions of `mean` is that of systems.
+            The last dimension of `mean` before `axes` is that of systems.
         rng : numpy.random.Generator
         """
         return rng.binomial(trials, mean[..., None])
@@ -116,7 +116,7 @@ class RightWrong:
 
 @dataclass(frozen=True)
 class Scored:
-    """Categories with scores; a question has a probability for each.
+    """Scale of scored categories; a question has a probability of each category.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Scored:
     def resolve_prior(self, pooling: Pooling, prior: object) -> CategoryPrior | HyperPrior:
         """Return the prior given, checked, or the default.
 
-        Where all scores are the same, they have no order.
+        Ordered categories need different scores; for equal scores the default has no order.
         """
         if pooling == "partial" and len(set(self.scores)) == 1:
             if isinstance(prior, HyperPrior):
@@ -151,31 +151,31 @@ class Scored:
         return resolve_category_prior(pooling, prior)
 
     def judged(self, metric: Metric) -> ScoredCredit:
-        """Return the metric of these scores."""
+        """Return the metric as a function of the category probabilities."""
         return ScoredCredit(metric.category_credit, np.array(self.scores))
 
     def reaching(self) -> list[ScoredCredit]:
-        """Probabilities to reach each score but the worst, or a better one."""
+        """Return the probabilities of at least each score but the worst, as metrics."""
         return reaching(self.direction * np.array(self.scores))
 
     def rate(self, p: Array) -> Array:
-        """Mean scores."""
+        """Return the mean scores."""
         return np.asarray(p @ np.array(self.scores))
 
     def counts(self, outcomes: Outcomes) -> Ints:
-        """Trials by category."""
+        """Return the numbers of trials by category."""
         return outcomes.dataset["count"].values
 
     def observed(self, outcomes: Outcomes) -> xr.DataArray:
-        """Return the counts."""
+        """Return the counts, which are the observed variable of a model."""
         return outcomes.dataset["count"].drop_vars("score")
 
     def constants(self, outcomes: Outcomes) -> dict[str, xr.DataArray]:
-        """Return the scores."""
+        """Return the scores as constant data."""
         return {"category_score": outcomes.dataset["score"].drop_vars("score")}
 
     def vectors(self, p: Array) -> Array:
-        """Probabilities as they are."""
+        """Return the category probabilities unchanged."""
         return p
 
     def draw_counts(self, trials: Ints | int, p: Array, rng: Rng) -> Ints:
@@ -183,16 +183,16 @@ class Scored:
         return rng.multinomial(trials, p)
 
     def by_category(self, drawn: Ints, trials: Ints | int) -> Ints:
-        """Return the counts as they are."""
+        """Return the counts unchanged."""
         return drawn
 
     def replicates(self, mean: Array, icc: Array | None, trials: Ints, rng: Rng) -> Ints:
-        """Draw counts by category of new questions."""
+        """Draw counts by category of questions with Dirichlet distributed probabilities."""
         mean = mean[..., None, :]
         shape = (*np.broadcast_shapes(mean.shape[:-1], trials.shape), mean.shape[-1])
         p = np.broadcast_to(mean, shape)
         if icc is not None:
-            total = (1.0 - icc) / np.maximum(icc, 1e-300)  # whose inverse is a number
+            total = (1.0 - icc) / np.maximum(icc, 1e-300)  # avoids a division by zero
             with np.errstate(under="ignore"):
                 alpha = np.maximum(mean * total[..., None, None], np.nextafter(0.0, 1.0))
             p = _drawn_or_certain(np.broadcast_to(alpha, shape), p, rng)
@@ -204,11 +204,14 @@ Scale = RightWrong | Scored
 
 
 def _drawn_or_certain(alpha: Array, mean: Array, rng: Rng) -> Array:
-    """Draw Dirichlet probabilities; one category by its mean, where all variates underflow."""
+    """Draw Dirichlet probabilities.
+
+    Where all gamma variates underflow to 0, one category is drawn by the means and is certain.
+    """
     gamma = rng.standard_gamma(alpha)
     total = gamma.sum(axis=-1, keepdims=True)
-    level = np.cumsum(mean, axis=-1)
-    category = (level < rng.random((*mean.shape[:-1], 1)) * level[..., -1:]).sum(axis=-1)
+    cumulative = np.cumsum(mean, axis=-1)
+    category = (cumulative < rng.random((*mean.shape[:-1], 1)) * cumulative[..., -1:]).sum(axis=-1)
     certain = np.eye(mean.shape[-1])[category]
     with np.errstate(under="ignore"):
         return np.where(total > 0.0, gamma / np.where(total > 0.0, total, 1.0), certain)

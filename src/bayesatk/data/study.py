@@ -1,4 +1,4 @@
-"""A study: data, measurement, metrics and model choices, declared once and kept in its result."""
+"""`Study`: data, metrics, measurement and model choices, declared once and kept in the result."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -40,15 +40,15 @@ from bayesatk.priors import (
 from bayesatk.priors.choice import describe_prior, prior_from, with_families
 
 _VOTE_PRIORS: dict[Pooling, type[VotePrior]] = {"partial": AnswerHyperPrior}
-_MOST_VOTES = 200  # k of votes under partial pooling
-_MOST_VARYING = 8  # marks of a question up to which its own rates of a judge are integrated
+_MAX_K_OF_POOLED_VOTES = 200
+_MAX_MARKS_FOR_VARYING_RATES = 8  # of a question, to integrate its own error rates of a judge
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Study:
-    """What is asked, of which data, measured how, and under which model.
+    """The data, the metrics, how trials were marked, and the model.
 
-    Every field but the data is in the text that a result keeps (`as_text`).
+    All fields but the data are in the text that a result keeps (`as_text`).
 
     Parameters
     ----------
@@ -56,26 +56,27 @@ class Study:
         With the group, weight and covariates of the questions.
     metrics : tuple of Metric
     pooling : Pooling, or "own"
-        Of draws of a model that is not the library's.
+        ``"own"`` for draws of a model that is not the library's.
     prior : ModelPrior, optional
-        Of the structure and scale; None of a model that is not the library's.
+        Prior of the success or category probabilities; None for a model that is not the library's.
     answer_prior : VotePrior
-        Of votes between answers.
+        Prior of votes between answers.
     prior_counts : ndarray, shape (system, question, category), optional
         Prior trials, discounted by their weight.
     covariates : tuple of str, optional
         Names of columns that success depends on.
     group_weights : "questions", "equal", or mapping {group: weight}, optional
-        Of the groups of questions; None: the model has no groups.
+        Weights of the groups of questions; None if the model has no groups.
     judges : tuple of JudgeError, optional
-        Who marked the trials of every system, where judges err.
+        Error counts of the judge of every system, if marks may be wrong.
     population : {"law", "bootstrap"}
-        Whether questions like these follow the law of difficulty, or are these drawn anew.
+        Whether new questions follow the fitted difficulty distribution, or are drawn from these by
+        the Bayesian bootstrap.
     ci_prob : float
         Probability of an interval.
     ci_kind : {"eti", "hdi"}
     notes : tuple of str
-        What a reader should know of the prior trials, or of groups.
+        On prior trials, groups and judges.
     """
 
     outcomes: Outcomes
@@ -94,7 +95,7 @@ class Study:
 
     @property
     def judged(self) -> list[Metric]:
-        """Metrics that judge trials."""
+        """Metrics of the marks of trials."""
         return [metric for metric in self.metrics if not metric.voted]
 
     @property
@@ -104,31 +105,31 @@ class Study:
 
     @cached_property
     def grid(self) -> MetricGrid:
-        """Of the metrics."""
+        """The grid of the metrics."""
         return MetricGrid.of(self.metrics)
 
     @cached_property
     def scale(self) -> Scale:
-        """How the metrics judge trials: as right and wrong, or as scored categories."""
-        # Prior trials alone are of categories, unless something asks for a success probability.
-        success = {"success metrics", "group", "covariates", "families", "judge"}
-        earlier = self.prior_counts is not None and not success & self._declared.keys()
-        scored = earlier or not self.outcomes.binary or isinstance(self.prior, CategoryPrior)
+        """The scale of the metrics: right and wrong, or scored categories."""
+        # Prior trials are modelled by categories, unless something needs a success probability.
+        needs_success = {"success metrics", "group", "covariates", "families", "judge"}
+        by_category = self.prior_counts is not None and not needs_success & self._declared.keys()
+        scored = by_category or not self.outcomes.binary or isinstance(self.prior, CategoryPrior)
         return Scored.of(self.outcomes) if scored and self.judged else RIGHT_WRONG
 
     @cached_property
     def _declared(self) -> dict[Capability, object]:
-        """What the declaration turns on."""
+        """The capabilities that the declaration turns on, with their values."""
         return declared_values(self.declaration)
 
     @cached_property
     def counts(self) -> Ints:
-        """Trials (system, question, category), or of all kinds where some have a known truth."""
+        """Trials by category or, with judges, by `Outcomes.kinds`; (system, question, kind)."""
         return self.scale.counts(self.outcomes) if self.judges is None else self.outcomes.kinds
 
     @cached_property
     def prior_by_kind(self) -> Array | None:
-        """Prior trials at their weight, where there are any, arranged like `counts`."""
+        """Discounted prior trials, if any, arranged like `counts`."""
         if self.prior_counts is None:
             return None
         more = self.counts.shape[-1] - self.prior_counts.shape[-1]
@@ -136,7 +137,7 @@ class Study:
 
     @property
     def known_judges(self) -> tuple[JudgeError, ...] | None:
-        """The judges with what trials of known truth tell of them."""
+        """The judges with the error counts of trials of known truth added."""
         if self.judges is None:
             return None
         pairs = zip(self.judges, self.outcomes.kinds.sum(axis=1), strict=True)
@@ -144,7 +145,7 @@ class Study:
 
     @cached_property
     def judge_rates(self) -> tuple[JudgeRates, ...] | None:
-        """What is not known of the judge of every system."""
+        """The unknown error rates of the judge of every system."""
         if self.judges is None:
             return None
         vary = self._rates_vary
@@ -152,26 +153,28 @@ class Study:
 
     @property
     def _rates_vary(self) -> bool:
-        """Whether rates of judges differ between questions.
+        """Whether error rates of judges vary between questions.
 
-        The trials of a question, of which some have a known truth, say how alike its errors are.
+        This can be estimated only where some trials of known truth share a question.
         """
         if self.judges is None or self.counts.shape[-1] == 2 or self.pooling == "complete":
             return False
         if self.prior_counts is not None and self.prior_counts.any():
             return False
         most = int(by_mark(self.counts).sum(axis=-1).max())
-        return 2 <= most <= _MOST_VARYING and all(judge.by_question for judge in self.judges)
+        return 2 <= most <= _MAX_MARKS_FOR_VARYING_RATES and all(
+            judge.by_question for judge in self.judges
+        )
 
     @cached_property
     def design(self) -> Design | None:
-        """Covariates that success depends on."""
+        """The design of the covariates that success depends on."""
         names = self.covariates
         return None if names is None else Design.of(self.outcomes.dataset, names)
 
     @cached_property
     def grouping(self) -> Grouping | None:
-        """Groups of the questions."""
+        """The groups of the questions."""
         if self.group_weights is None:
             return None
         return Grouping.of(self.outcomes.dataset[GROUP].values, self.group_weights)
@@ -183,7 +186,7 @@ class Study:
 
     @property
     def population_words(self) -> str:
-        """Over whom the population is."""
+        """The population of questions, in words."""
         weighted = "weight" in self.values
         if self.pooling == "own" and not self.bootstrapped:
             return "the new questions of your model"
@@ -199,26 +202,26 @@ class Study:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What the study has beside marks of questions that are alike."""
+        """The capabilities of the study (`bayesatk.data.capabilities`)."""
         return frozenset(self.values)
 
     @cached_property
     def values(self) -> dict[Capability, object]:
-        """What is on, with the value that messages show."""
+        """The capabilities of the study, with the values that messages show."""
         values = self._declared | outcome_values(self.outcomes)
         if self.grouping is not None:
             values["group"] = f"{len(self.grouping.labels)} groups"
         if self.prior_counts is not None:
             values["prior trials"] = f"{self.prior_counts.sum():.4g} trials"
-        if "truth" in values:  # which has the reasons of a judge
+        if "truth" in values:  # which is refused for the same reasons
             values.pop("judge", None)
-        if isinstance(self.prior, CategoryPrior):  # of two categories, as a model may take them
+        if isinstance(self.prior, CategoryPrior):  # which may be two
             values["categories"] = self.scale.scores
         return values
 
     @property
     def declaration(self) -> dict[str, Any]:
-        """Fields without the data."""
+        """The fields without the data."""
         data = ("outcomes", "prior_counts", "notes")
         return {name: value for name, value in self.__dict__.items()
                 if name in self.__dataclass_fields__ and name not in data}  # fmt: skip
@@ -242,7 +245,7 @@ def outcome_values(outcomes: Outcomes) -> dict[Capability, object]:
 
 
 def as_marked(data: object) -> Outcomes:
-    """Return the outcomes of data whose marks are taken as they are."""
+    """Return the outcomes of data; refuse trials of known truth, since marks are taken as right."""
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     if "truth_count" in outcomes.dataset:
         raise ArgumentError(
@@ -278,9 +281,10 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
 def population_of(
     pooling: Pooling, population: Population | None = None, weighted: bool = False
 ) -> Population:
-    """Return the population that was asked for, or by default the law where questions have one.
+    """Return the population that was asked for, or the default.
 
-    A law has no weights, so that it is no default where questions are `weighted`.
+    The default is ``"law"``, the fitted difficulty distribution, if there is one and questions
+    have no weights, for which the distribution does not account; else ``"bootstrap"``.
     """
     if population is None:
         return "bootstrap" if pooling == "none" or weighted else "law"
@@ -302,7 +306,7 @@ def text_of(declaration: Mapping[str, Any]) -> str:
 
 
 def declaration_of(text: str) -> dict[str, Any]:
-    """Return the declaration that `text_of` wrote; its metrics as text, which some may not know."""
+    """Return the declaration that `text_of` wrote; its metrics stay text."""
     plain = json.loads(text)
     names, judges = plain["covariates"], plain["judges"]
     return {
@@ -315,7 +319,7 @@ def declaration_of(text: str) -> dict[str, Any]:
 
 
 def text_of_systems(text: str, systems: Sequence[int]) -> str:
-    """Return the text of a study of some of its systems: with their judges."""
+    """Return the text of a study with the judges of some of its systems only."""
     plain = json.loads(text)
     if plain["judges"]:
         plain["judges"] = [plain["judges"][system] for system in systems]
@@ -342,7 +346,7 @@ def read_study(
     judge: object = None,
     population: Population | None = None,
 ) -> Study:
-    """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
+    """Return the study of the arguments of `evaluate`, or refuse arguments that contradict."""
     if group is None and isinstance(data, Outcomes) and GROUP in data.dataset.coords:
         group = GROUP  # named when the data were read
     elif group is False:
@@ -362,9 +366,9 @@ def read_study(
     weights_of_groups, more = _groups(outcomes, group, group_weights)
     design = None if covariates is None else Design.of(outcomes.dataset, covariates)
     names = None if design is None else tuple(map(str, design.frame))
-    families = "beta" if difficulty is None else difficulty  # until the prior is known
+    families = "beta" if difficulty is None else difficulty  # replaced once the prior is known
     judges, of_judges = read_judges(judge, outcomes)
-    # With covariates questions like these have the weights of these; all alike, they need none.
+    # With covariates, new questions have the covariates and weights of these questions.
     weighted = outcomes.weight is not None and pooling == "partial" and names is None
     study = Study(
         outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families=families),
@@ -387,13 +391,13 @@ def read_study(
         check_judged_trials(outcomes, pooling)
     if isinstance(study.scale, Scored):
         for metric in study.judged:
-            _ = metric.category_credit  # refused here, by name, if it judges right and wrong
+            _ = metric.category_credit  # raises an error if it is of right and wrong
     study = replace(study, notes=(*study.notes, *_population_note(study)))
     return replace(study, prior=_resolved_prior(study, prior, difficulty))
 
 
 def _check_right_answers(outcomes: Outcomes) -> None:
-    """Refuse questions with several right answers, which pooled votes do not model."""
+    """Refuse questions with several right answers, which the pooled model of votes lacks."""
     answers = outcomes.answers
     if answers is None:
         return
@@ -416,7 +420,7 @@ def _check_right_answers(outcomes: Outcomes) -> None:
 
 
 def _population_note(study: Study) -> list[str]:
-    """Say over whom the population is, where weights or a choice make it a question."""
+    """Return a note on the population, if questions have weights or it is the bootstrap."""
     weighted = "weight" in study.values
     if study.pooling != "partial" or not (weighted or study.bootstrapped):
         return []
@@ -427,15 +431,17 @@ def _population_note(study: Study) -> list[str]:
 
 
 def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPrior:
-    """Return the prior that was asked for, checked, or the default of structure and scale."""
+    """Return the prior that was asked for, checked, or the default for the study."""
     structured = not study.values.keys().isdisjoint({"group", "covariates"})
-    earlier = {"prior trials", "pooling partial"} <= study.capabilities
-    # Marks on rules are where averaging takes minutes.
-    simple = structured or (earlier and not study.capabilities.isdisjoint({"judge", "truth"}))
+    pooled_prior_trials = {"prior trials", "pooling partial"} <= study.capabilities
+    # Averaging over families would take minutes there.
+    beta_only = structured or (
+        pooled_prior_trials and not study.capabilities.isdisjoint({"judge", "truth"})
+    )
     resolved = study.scale.resolve_prior(study.pooling, prior)
-    if not (structured or earlier) or not isinstance(resolved, HyperPrior):
+    if not (structured or pooled_prior_trials) or not isinstance(resolved, HyperPrior):
         return resolved if difficulty is None else with_families(resolved, difficulty)
-    if simple or difficulty is not None:
+    if beta_only or difficulty is not None:
         resolved = with_families(resolved, "beta" if difficulty is None else difficulty)
     if not resolved.proper:
         where = "with group= and with prior trials"
@@ -470,8 +476,8 @@ def _groups(
 ) -> tuple[str | Mapping[str, float] | None, list[str]]:
     """Return the weights of groups that the model has, None without groups, and notes.
 
-    One group is none: in a model of groups its mean would have another prior than without them,
-    and nothing tells how much groups differ.
+    A single group counts as none: the data would not say how much groups differ, and the prior of
+    the mean would not be the one without groups.
     """
     if group is None:
         if group_weights is not None:
@@ -494,7 +500,7 @@ def _check_priors(
     prior_weight: float,
     answer_prior: VotePrior | None,
 ) -> None:
-    """Refuse priors of the wrong kind, and those that would have no effect."""
+    """Refuse priors of votes of the wrong kind, and priors that would have no effect."""
     voted = [metric.label for metric in requested if metric.voted]
     if answer_prior is not None and not voted:
         raise ArgumentError(
@@ -508,11 +514,13 @@ def _check_priors(
             Argument("pooling", pooling), f"; got {answer_prior!r:.80}. Pass "
             f"bayesatk.{kind.__name__}(), or leave it out for that default.",
         )  # fmt: skip
-    far = [metric.label for metric in requested if metric.voted and metric.k > _MOST_VOTES]
-    if far and pooling == "partial":
+    large_k = [
+        metric.label for metric in requested if metric.voted and metric.k > _MAX_K_OF_POOLED_VOTES
+    ]
+    if large_k and pooling == "partial":
         raise ArgumentError(
-            "metrics", f" must have k <= {_MOST_VOTES} for votes with ",
-            Argument("pooling", "partial"), f", whose work grows with k; got {far[0]}. Pass ",
+            "metrics", f" must have k <= {_MAX_K_OF_POOLED_VOTES} for votes with ",
+            Argument("pooling", "partial"), f", whose work grows with k; got {large_k[0]}. Pass ",
             Argument("pooling", "none"), ", or a smaller k.",
         )  # fmt: skip
     if prior_trials is None and prior_weight != 1.0:

@@ -1,8 +1,7 @@
-"""`tally`: reduce what people have to counts per (system, question, category).
+"""`tally`: count outcomes by (system, question, category).
 
-It accepts arrays, ragged lists, success counts, long tables and xarray objects. What it cannot
-read it refuses, naming the cell, the rule and the remedy. `bayesatk.load`, which reads files, ends
-here too.
+It accepts arrays, ragged lists, success counts, long tables and xarray objects. Errors name the
+cell, the rule and the remedy. `bayesatk.load` reads files and counts them by `finish` as well.
 """
 
 import json
@@ -168,7 +167,7 @@ def tally(
     """
     scale = check_options(scores, missing, better)
     if scores is None and success is not None and answers is None:
-        scale = NumberScale.beside(BINARY.values())  # the rule takes the numbers that are there
+        scale = NumberScale.beside(BINARY.values())  # a rule may be about any numbers
     labels = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth)
@@ -218,7 +217,7 @@ def read_trials(
 
 
 def check_options(scores: object, missing: object, better: object = "higher") -> Scores:
-    """Return the score mapping, and refuse a policy or a direction that is none."""
+    """Return the score mapping; refuse unknown scores, policies and directions."""
     one_of("better", better, get_args(Better))
     one_of("missing", missing, get_args(MissingPolicy), OutcomeError)
     numbers = scores if isinstance(scores, NumberScale) else NumberScale.of(scores)
@@ -226,7 +225,7 @@ def check_options(scores: object, missing: object, better: object = "higher") ->
 
 
 def refuse_given(subject: str, **options: object) -> None:
-    """Refuse options that would have no effect."""
+    """Refuse options that would have no effect on the subject."""
     for name, value in options.items():
         if value is not None and (not isinstance(value, Mapping) or value):
             raise OutcomeError(
@@ -242,7 +241,7 @@ def _from_counts(
     labels: Mapping[str, object],
     better: Better,
 ) -> Outcomes:
-    """Take counts whose missing policy is applied already, or apply it."""
+    """Return outcomes of counts, to which the missing policy is applied unless it was before."""
     outcomes = data if isinstance(data, Outcomes) else Outcomes(data)
     relabelled = any(texts is not None for texts in labels.values())
     if (
@@ -289,24 +288,38 @@ def finish(
     *,
     applied: bool = False,
 ) -> Outcomes:
-    """Count, and build the canonical Dataset, by a missing policy that may have been applied."""
+    """Count the trials and build the canonical Dataset.
+
+    Parameters
+    ----------
+    long : LongForm
+    scale : mapping
+        Scores of the outcomes.
+    missing : {"error", "ignore", "wrong", "right"}
+    request : Request
+    success : str, optional
+        Rule of success.
+    better : {"higher", "lower"}
+    applied : bool
+        Whether the missing policy was applied before.
+    """
     attributes: dict[str, Any] = {"missing_policy": missing}
     if isinstance(scale, NumberScale):
-        numbers, rule, success = scale, success, None
-        long, scale = long.levelled(numbers, rule)
-        better = better if rule is None else "higher"  # of right and wrong
-        if rule is None and not set(numbers.values()) <= set(scale.values()):
+        numbers, success_rule, success = scale, success, None
+        long, scale = long.levelled(numbers, success_rule)
+        better = better if success_rule is None else "higher"  # of right and wrong
+        if success_rule is None and not set(numbers.values()) <= set(scale.values()):
             attributes["numbers"] = len(numbers)
     slots = long.slots(scale)
-    gaps = slots[..., 0]
+    missing_counts = slots[..., 0]
     missing_notes = () if applied else _missing_notes(long, slots, missing)
     if missing in ("wrong", "right") and not applied:
         lowest = (missing == "wrong") == (better == "higher")
         long = long.with_missing_as(scale, min if lowest else max)
         slots = long.slots(scale)
-    answers, remarks = long.grouped(scale)
+    answers, answer_notes = long.grouped(scale)
     costs = long.cost_sums(slots.shape)
-    notes = (*long.notes, *remarks, *missing_notes)
+    notes = (*long.notes, *answer_notes, *missing_notes)
     count = np.ascontiguousarray(slots[..., 1:])
     stopped = [] if long.counted is not None else [
         str(system) for system, stops in zip(
@@ -314,11 +327,11 @@ def finish(
     ]  # fmt: skip
     if stopped:
         attributes["stopping"] = json.dumps(stopped)
-        of = f" of {shown(stopped, 200)[1:-1]}" * (len(stopped) < len(long.systems))
+        of_systems = f" of {shown(stopped, 200)[1:-1]}" * (len(stopped) < len(long.systems))
         notes += (
-            f"the trials of a question{of} end at its first success: the observed pass@1 is that "
-            "of first attempts, and pass@k the share that was solved within k; the posterior takes "
-            "account of it",
+            f"the trials of a question{of_systems} end at its first success: the observed pass@1 "
+            "is that of first attempts, and pass@k the share that was solved within k; the "
+            "posterior takes account of it",
         )
     if costs is not None:
         notes += request.notes(count - costs[..., 1:, 0].astype(int), int(count.sum()), long)
@@ -326,7 +339,7 @@ def finish(
         raise OutcomeError("data must have at least one outcome; got no trials at all.")
     dims = "system", "question"
     dataset = xr.Dataset(
-        {"count": ((*dims, "category"), count), "missing": (dims, gaps.copy())},
+        {"count": ((*dims, "category"), count), "missing": (dims, missing_counts.copy())},
         _coordinates(long, scale, better), attributes,
     )  # fmt: skip
     if costs is not None:
@@ -346,7 +359,7 @@ def finish(
 def _with_truths(
     outcomes: Outcomes, long: LongForm, scale: Scores, success: str | None
 ) -> Outcomes:
-    """Add counts of trials of known truth by mark, or say why they cannot be."""
+    """Add counts of trials of known truth by mark; refuse marks that are not right or wrong."""
     if TRUTH not in long.by_trial:
         return outcomes
     scores = np.array(list(scale.values()))
@@ -363,7 +376,7 @@ def _with_truths(
 
 
 def _coordinates(long: LongForm, scale: Scores, better: Better) -> dict[str, Any]:
-    """Labels of systems, questions and categories, and what is known of the questions."""
+    """Return the coordinates of the canonical Dataset: labels, scores and question columns."""
     columns = {
         name: question_column(name, values, long.questions) for name, values in long.columns.items()
     }
@@ -381,7 +394,7 @@ def _coordinates(long: LongForm, scale: Scores, better: Better) -> dict[str, Any
 
 
 def worst_or_best(function: Literal["", "tally"] = "") -> tuple[Argument | str, ...]:
-    """Say how missing outcomes are counted, and what they may change, by two evaluations."""
+    """Return the remedy that counts missing outcomes as the worst and as the best score."""
     wrong, right = (Argument("missing", policy, function) for policy in ("wrong", "right"))
     return (
         wrong, " counts them as the worst score and ", right, " as the best: evaluate twice, with "
@@ -390,10 +403,10 @@ def worst_or_best(function: Literal["", "tally"] = "") -> tuple[Argument | str, 
 
 
 def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple[str, ...]:
-    """Refuse missing outcomes, or say how many are left out or counted as a score."""
+    """Return a note on the number of missing outcomes, or refuse them by the policy."""
     counted = missing in ("wrong", "right")
-    gaps, absent = slots[..., 0], ~slots.any(axis=-1)
-    outcomes, cells = int(gaps.sum()), int(absent.sum())
+    missing_counts, never_run = slots[..., 0], ~slots.any(axis=-1)
+    outcomes, cells = int(missing_counts.sum()), int(never_run.sum())
     if not outcomes and not cells:
         return ()
     if missing != "error" and not (counted and cells):
@@ -401,8 +414,8 @@ def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple
             f"missing={missing!r}: {outcomes} outcomes missing, {cells} (system, question) cells "
             "never run",
         )
-    s, q = np.argwhere(absent if counted else absent | (gaps > 0))[0].tolist()
-    fault = "has no trials" if absent[s, q] else f"has {gaps[s, q]} missing outcomes"
+    s, q = np.argwhere(never_run if counted else never_run | (missing_counts > 0))[0].tolist()
+    fault = "has no trials" if never_run[s, q] else f"has {missing_counts[s, q]} missing outcomes"
     ignored = Argument("missing", "ignore", "tally")
     remedy: tuple[str | Argument, ...] = ("Say what they mean: ", ignored, " leaves them out")
     remedy += (".",) if cells else (", ", *worst_or_best("tally"))

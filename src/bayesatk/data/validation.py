@@ -1,14 +1,14 @@
-"""What may be a score, a count or a label: checks that name the argument, the rule and the remedy.
+"""Checks of scores, counts and labels, and the scale of outcomes that are numbers.
 
-Every check takes any object whatever and either returns it in one known form or raises
-`OutcomeError`.
+Every check takes any object, and returns it in one form or raises an `OutcomeError` with the
+argument, the rule and the remedy.
 
-Numbers may be outcomes: rewards, F1, shares of tests passed, seconds, as they are. Up to
-`MOST_LEVELS` different numbers, none of them close to another, are the levels of a scale
-themselves. Of others levels are quantiles, and a number between two levels goes to one of them so
-that sums stay: what was added to one trial is taken from the next. So means of a system move by
-less than the distance of two levels over the number of its trials, and numbers that are levels,
-such as the ends, stay as they are.
+Outcomes may be numbers: rewards, F1, shares of tests passed, seconds. Up to `MAX_LEVELS` different
+numbers that are not close to each other are the levels of the scale. Otherwise levels are
+quantiles, and every number is rounded to a level beside it; what rounding adds to one trial is
+subtracted from the next trial of the system. Thus the mean of a system moves by less than the
+distance of two levels divided by the number of its trials. Numbers that are levels, such as the
+ends, do not change.
 """
 
 import math
@@ -32,25 +32,27 @@ from bayesatk._tools.messages import Argument, ArgumentError, Message
 Scores = Mapping[Any, float]
 
 Labels = Sequence[Any]
-Codes = NDArray[np.signedinteger[Any]]  # outcomes by their position among the scored ones, or:
+Codes = NDArray[np.signedinteger[Any]]  # positions among the scored outcomes, or a code below
 CODE_MISSING, CODE_INVALID = -1, -2
 
-_MOST = 2**62  # of a count
-_MOST_TRIALS = 10**9  # of one question: beyond, sums of counts would lose digits in doubles
-_LARGEST = 1e100  # score; squares and products of larger ones overflow
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?\s*", re.ASCII | re.IGNORECASE)
+_MAX_COUNT = 2**62
+_MAX_TRIALS_PER_QUESTION = 10**9  # sums of larger counts lose digits in doubles
+_MAX_ABS_SCORE = 1e100  # squares and products of larger scores overflow
+_DECIMAL_NUMBER = re.compile(
+    r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?\s*", re.ASCII | re.IGNORECASE
+)
 
 
 class OutcomeError(ArgumentError):
-    """Error: the outcomes cannot be read as given. The message says where, why and what to do."""
+    """Error: the outcomes cannot be read. The message names the place, the rule and the remedy."""
 
 
 class OutcomeWarning(Message, UserWarning):
-    """Warning: the outcomes can be read, but they may not mean what was intended."""
+    """Warning: the outcomes were read, but may not mean what was intended."""
 
 
 def shown(value: object, width: int = 80) -> str:
-    """Return a short repr of any object, also of one whose repr fails.
+    """Return a repr of at most `width` characters of any object, also if its repr fails.
 
     Examples
     --------
@@ -65,7 +67,7 @@ def shown(value: object, width: int = 80) -> str:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a single value says that nothing is known.
+    """Return whether a single value is missing: None, NaN, NA or NaT.
 
     Examples
     --------
@@ -82,12 +84,12 @@ def is_missing(value: object) -> bool:
 
 
 def is_absent(value: object) -> bool:
-    """Return whether a value says nothing: it is missing, or blank."""
+    """Return whether a value is missing or blank text."""
     return not value.strip() if isinstance(value, str) else is_missing(value)
 
 
 def number_of(value: Any) -> float | None:
-    """Return a number, or the number that a text is; NaN for nothing, None for anything else.
+    """Return the number of a value or text; NaN if it is missing or blank, None if it is no number.
 
     Examples
     --------
@@ -96,7 +98,7 @@ def number_of(value: Any) -> float | None:
     """
     if is_absent(value):
         return math.nan
-    is_text = isinstance(value, str) and _NUMBER.fullmatch(value)
+    is_text = isinstance(value, str) and _DECIMAL_NUMBER.fullmatch(value)
     if not is_text and (isinstance(value, bool) or not isinstance(value, Real | Decimal)):
         return None
     try:
@@ -106,13 +108,13 @@ def number_of(value: Any) -> float | None:
 
 
 def is_category(value: object) -> bool:
-    """Whether a value may be an outcome: text, a real number, or true/false."""
-    odd = isinstance(value, np.timedelta64)  # which NumPy counts among the integers
-    return isinstance(value, str | Real | Decimal | np.bool_) and not odd
+    """Return whether a value may be an outcome: text, a real number, or true/false."""
+    is_duration = isinstance(value, np.timedelta64)  # a subclass of the integers of NumPy
+    return isinstance(value, str | Real | Decimal | np.bool_) and not is_duration
 
 
 def check_scores(scores: object) -> Scores:
-    """Return the score mapping, or say what is wrong with it."""
+    """Return a valid mapping of outcomes to scores, or refuse it."""
     if not isinstance(scores, Mapping) or len(scores) < 2:
         raise OutcomeError(
             "scores", " must map at least two outcomes to numbers, as in ",
@@ -127,10 +129,12 @@ def check_scores(scores: object) -> Scores:
                 f"scores must map outcomes that are text, numbers or true/false; got the outcome "
                 f"{shown(label)}. Leave a missing outcome out and say what it means with missing=."
             )
-        twin = labels.setdefault(label if isinstance(label, str) else shown(label, 10**6), label)
-        if twin is not label:
+        same_text = labels.setdefault(
+            label if isinstance(label, str) else shown(label, 10**6), label
+        )
+        if same_text is not label:
             raise OutcomeError(
-                f"scores must name outcomes that differ as text; got {shown(twin)} and "
+                f"scores must name outcomes that differ as text; got {shown(same_text)} and "
                 f"{shown(label)}. Rename one of them."
             )
         if not _is_finite(score):
@@ -139,16 +143,16 @@ def check_scores(scores: object) -> Scores:
             )
     values = [float(score) for score in scores.values()]
     gaps = np.diff(np.unique(values))
-    if max(map(abs, values)) > _LARGEST or (gaps < 1.0 / _LARGEST).any():
+    if max(map(abs, values)) > _MAX_ABS_SCORE or (gaps < 1.0 / _MAX_ABS_SCORE).any():
         raise OutcomeError(
-            f"scores must lie within ±{_LARGEST:g} and differ by {1.0 / _LARGEST:g} or more, or "
-            f"not at all; got {shown(values)}. Rescale them."
+            f"scores must lie within ±{_MAX_ABS_SCORE:g} and differ by {1.0 / _MAX_ABS_SCORE:g} or "
+            f"more, or not at all; got {shown(values)}. Rescale them."
         )
     return dict(zip(scores, values, strict=True))
 
 
 def succeeding(rule: str, scores: Array) -> Flags:
-    """Return which categories succeed under a rule such as ``score >= 0.5``."""
+    """Return which scores succeed under a rule such as ``score >= 0.5``."""
     match = re.fullmatch(r"\s*score\s*([<>]=?)\s*(\S+)\s*", rule) if isinstance(rule, str) else None
     bound = match and number_of(match.group(2))
     if match is None or bound is None:
@@ -176,13 +180,13 @@ def _is_finite(score: object) -> bool:
 
 
 def check_counts(values: object, name: str) -> Ints:
-    """Return whole, non-negative numbers as int64, or name the first that is not."""
+    """Return whole numbers of at least 0 as int64, or refuse the first that is not."""
     refuse_masked(values, name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             array = np.asarray(values)
-    except Exception as error:  # ragged, endless or foreign: numpy raises what it likes
+    except Exception as error:  # NumPy raises errors of many types here
         raise OutcomeError(
             f"{name} must be an array of whole numbers >= 0; got {shown(values)} ({error})."
         ) from None
@@ -191,7 +195,7 @@ def check_counts(values: object, name: str) -> Ints:
             f"{name} must be whole numbers >= 0; got values of type {array.dtype}, for instance "
             f"{shown(array.ravel()[:1].tolist())}. Give counts below 2**62 as integers."
         )
-    bad = ~(np.isfinite(array) & (array >= 0) & (array == np.floor(array)) & (array < _MOST))
+    bad = ~(np.isfinite(array) & (array >= 0) & (array == np.floor(array)) & (array < _MAX_COUNT))
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise OutcomeError(
@@ -202,14 +206,14 @@ def check_counts(values: object, name: str) -> Ints:
 
 
 def check_trial_counts(trials: Array | Ints, name: str) -> None:
-    """Refuse more trials of one question than can be computed with, before anything is allocated.
+    """Refuse too many trials of one question, before arrays are allocated.
 
     Examples
     --------
     >>> check_trial_counts(np.array([10, 20]), "trials")
     """
     most = int(trials.max(initial=0))
-    if most > _MOST_TRIALS:
+    if most > _MAX_TRIALS_PER_QUESTION:
         where = tuple(int(i) for i in np.argwhere(trials == most)[0])
         raise OutcomeError(
             f"{name} must give every question at most 10^9 trials; got {most} at position {where}. "
@@ -219,7 +223,7 @@ def check_trial_counts(trials: Array | Ints, name: str) -> None:
 
 
 def refuse_masked(values: object, name: str) -> None:
-    """Refuse a masked array: what lies under the mask would be read as data."""
+    """Refuse a masked array, whose masked values would be read as data."""
     if isinstance(values, np.ma.MaskedArray):
         rule = f"{name} must be a plain array; got a masked array. "
         if name != "data":
@@ -233,7 +237,7 @@ def refuse_masked(values: object, name: str) -> None:
 
 
 def check_labels(labels: object, name: str, number: int) -> list[Any]:
-    """Return the labels as a list of the given length."""
+    """Return labels as a list, or refuse any but so many labels."""
     if isinstance(labels, xr.DataArray):
         labels = labels.values
     if isinstance(labels, str | bytes | Set | Mapping) or not isinstance(labels, Collection):
@@ -250,7 +254,7 @@ def check_labels(labels: object, name: str, number: int) -> list[Any]:
 
 
 def label_fault(label: object) -> str | None:
-    """Say why a value cannot be a label; None if it can."""
+    """Return why a value cannot be a label; None if it can."""
     if is_missing(label):
         return "is missing"
     if isinstance(label, str) and not label.strip():
@@ -260,16 +264,16 @@ def label_fault(label: object) -> str | None:
     try:
         hash(label)
         str(label).encode()
-    except Exception as error:  # not hashable, not printable, or half of a surrogate pair
+    except Exception as error:  # no hash, no text, or half of a surrogate pair
         return f"cannot be a label ({error})"
     return None
 
 
 def as_coordinate(labels: Labels, name: str) -> pd.Index:
-    """Return labels as an index of one type: all integers or all text, without repetition."""
+    """Return distinct labels as an index of integers, or of text if any label is not an integer."""
     if isinstance(labels, range):
         return pd.Index(np.arange(labels.start, labels.stop, labels.step))
-    plain = set(map(type, labels)) <= {int}  # the common case, a million times over
+    plain = set(map(type, labels)) <= {int}  # no check of single labels is needed
     for label in () if plain else labels:
         fault = label_fault(label)
         if fault:
@@ -277,8 +281,8 @@ def as_coordinate(labels: Labels, name: str) -> pd.Index:
                 f"{name} must be labelled by text or numbers; the label {shown(label)} {fault}. "
                 "Replace it by text."
             )
-    odd = bool | np.timedelta64  # NumPy counts durations among the integers
-    if all(issubclass(kind, int | np.integer) and not issubclass(kind, odd)
+    no_integers = bool | np.timedelta64  # although subclasses of integers
+    if all(issubclass(kind, int | np.integer) and not issubclass(kind, no_integers)
            for kind in set(map(type, labels))):  # fmt: skip
         low, high = int(min(labels, default=0)), int(max(labels, default=0))
         fits = (low >= -(2**63) and high < 2**63) or (low >= 0 and high < 2**64)
@@ -298,30 +302,30 @@ def as_coordinate(labels: Labels, name: str) -> pd.Index:
 
 
 def _check_names_differ(systems: pd.Index) -> None:
-    """Refuse names of systems that nobody can tell apart: a blank at the end, an accent's code."""
-    read: dict[str, object] = {}
+    """Refuse names of systems that differ only in blanks or in the encoding of letters."""
+    systems_by_name: dict[str, object] = {}
     for system in systems.tolist():
         name = " ".join(unicodedata.normalize("NFC", str(system)).split())
-        if name in read:
+        if name in systems_by_name:
             raise OutcomeError(
-                f"systems must have names that can be told apart; got {read[name]!a} and "
-                f"{system!a}, which differ in blanks or in the coding of letters only. Rename one "
-                "of them, or write both the same if they are one system."
+                f"systems must have names that can be told apart; got {systems_by_name[name]!a} "
+                f"and {system!a}, which differ in blanks or in the encoding of letters only. "
+                "Rename one of them, or write both the same if they are one system."
             )
-        read[name] = system
+        systems_by_name[name] = system
 
 
-MOST_LEVELS = 51  # whose marks are as good as the numbers: their variance differs by 1 part in 300
-_CLOSEST = 1e-3  # distance of levels, in the range of all: nearer ones are the same to a mean
+MAX_LEVELS = 51  # rounding to so many levels changes the variance by 1 part in 300
+_MIN_RELATIVE_DISTANCE = 1e-3  # of two levels, in units of the range of the scale
 
 
 class NumberScale(dict[Any, float]):
-    """Scale of the numbers that were read; they become outcomes as they come.
+    """Scale of outcomes that are numbers: every different number that is read gets a code.
 
     Parameters
     ----------
     ends : (float, float), optional
-        Between which numbers must lie; default: the least and the largest that there are.
+        Smallest and largest allowed number; default: those of the numbers that are read.
 
     Examples
     --------
@@ -337,14 +341,14 @@ class NumberScale(dict[Any, float]):
 
     @classmethod
     def of(cls, scores: object) -> "NumberScale | None":
-        """Return the scale that ``scores="numbers"`` or ``scores=(low, high)`` asks for, if any."""
+        """Return the scale for ``scores="numbers"`` or ``(low, high)``; None for other scores."""
         if isinstance(scores, str) and scores == "numbers":
             return cls()
         if not isinstance(scores, tuple) or len(scores) != 2:
             return None
         ends = [number_of(end) for end in scores]
         low, high = (math.nan if end is None else float(end) for end in ends)
-        if not (low < high and max(-low, high) <= _LARGEST):
+        if not (low < high and max(-low, high) <= _MAX_ABS_SCORE):
             raise OutcomeError(
                 "scores", " must be two ends in rising order for numbers between them; "
                 f"got {shown(scores)}. For any numbers: ", Argument("scores", "numbers"), ".",
@@ -353,25 +357,25 @@ class NumberScale(dict[Any, float]):
 
     @classmethod
     def beside(cls, numbers: Iterable[float]) -> "NumberScale":
-        """Return a scale of any numbers, on which these are already."""
+        """Return a scale of any numbers that has these already."""
         scale = cls()
         scale.codes([*numbers])
         return scale
 
     @property
     def words(self) -> str:
-        """What an outcome must be."""
+        """Rule for outcomes, for messages."""
         if self.ends is None:
             return "a finite number"
         return "a number from {:g} to {:g}".format(*self.ends)
 
     def codes(self, values: NDArray[Any] | Sequence[Any]) -> Codes:
-        """Return the position of every value among the numbers so far; negative for the others."""
+        """Return the code of every value: its position among the numbers so far, or negative."""
         array = np.asarray(values) if isinstance(values, np.ndarray) else None
         if array is not None and array.dtype.kind in "biuf":
-            distinct, which = np.unique(array.astype(float), return_inverse=True)
+            distinct, inverse = np.unique(array.astype(float), return_inverse=True)
             codes = np.array([self._code(value) for value in distinct.tolist()], np.int32)
-            return codes[which].reshape(array.shape)
+            return codes[inverse].reshape(array.shape)
         flat = values if array is None else array.ravel().tolist()
         codes = np.array([self._code(value) for value in flat], np.int32)
         return codes if array is None else codes.reshape(array.shape)
@@ -380,24 +384,24 @@ class NumberScale(dict[Any, float]):
         if is_missing(value):
             return CODE_MISSING
         number = float(value) if isinstance(value, bool | np.bool_) else number_of(value)
-        if isinstance(value, str) or number is None or not abs(number) <= _LARGEST:
+        if isinstance(value, str) or number is None or not abs(number) <= _MAX_ABS_SCORE:
             return CODE_INVALID
         if self.ends is not None and not self.ends[0] <= number <= self.ends[1]:
             return CODE_INVALID
-        number += 0.0  # no zero of another sign
-        place = self._position.setdefault(number, len(self._position))
+        number += 0.0  # -0.0 becomes 0.0
+        position = self._position.setdefault(number, len(self._position))
         self[number] = number
-        return place
+        return position
 
     def levelled(
         self, code: Codes, system: Ints, success: str | None = None
     ) -> tuple[Codes, Scores, list[str]]:
-        """Return codes on a scale of levels, or of right and wrong by a rule, the scale, and notes.
+        """Return codes on a scale of levels, or of right and wrong; also the scale and notes.
 
         Parameters
         ----------
         code : ndarray of int, shape (trials,)
-            On this scale, trials of a system one after the other.
+            Codes on this scale, ordered by system.
         system : ndarray of int, shape (trials,)
         success : str, optional
             As in ``"score >= 0.5"``.
@@ -412,9 +416,9 @@ class NumberScale(dict[Any, float]):
         numbers, present = np.array(list(self)), code >= 0
         if success is not None:
             succeeds = succeeding(success, numbers)
-            words = f"{int(succeeds.sum())} of {len(numbers)} different numbers"
+            description = f"{int(succeeds.sum())} of {len(numbers)} different numbers"
             codes = np.where(present, succeeds[np.maximum(code, 0)], code)
-            return codes, {0: 0.0, 1: 1.0}, [f"success is {success}: {words}"]
+            return codes, {0: 0.0, 1: 1.0}, [f"success is {success}: {description}"]
         marks = numbers[code[present]]
         levels = self._levels(marks)
         if len(levels) < 2:
@@ -422,56 +426,66 @@ class NumberScale(dict[Any, float]):
                 f"data must have two different numbers or more; got {shown(numbers.tolist())}. Say "
                 "between which ends they lie: ", Argument("scores", (0, 1), "tally"), ".",
             )  # fmt: skip
-        scale = dict(zip(_labels(levels), levels.tolist(), strict=True))
+        scale = dict(zip(_level_labels(levels), levels.tolist(), strict=True))
         codes = code.copy()
         if np.isin(numbers, levels).all():
             codes[present] = np.searchsorted(levels, marks)
             return codes, scale, []
-        codes[present], moved = _moved(marks, system[present], levels)
-        words = f"{len(numbers)} different numbers from {numbers.min():g} to {numbers.max():g}"
+        codes[present], moved = _rounded_to_levels(marks, system[present], levels)
+        description = (
+            f"{len(numbers)} different numbers from {numbers.min():g} to {numbers.max():g}"
+        )
         note = (
-            f"{words} are kept as {len(levels)} levels, each at one beside it; mean scores of "
-            f"systems move by at most {moved:.2g}"
+            f"{description} are kept as {len(levels)} levels, each at one beside it; mean scores "
+            f"of systems move by at most {moved:.2g}"
         )
         return codes, scale, [note]
 
     def _levels(self, numbers: Array) -> Array:
-        """Levels in rising order: all numbers of the trials, or quantiles of them, and the ends."""
+        """Return the sorted levels: all numbers, or quantiles of them, and the ends."""
         if not len(numbers):
             return numbers
         ends = (numbers.min(), numbers.max()) if self.ends is None else self.ends
         distinct = np.unique(np.concatenate([numbers, ends]))
-        least = _CLOSEST * (ends[1] - ends[0])
-        if len(distinct) <= MOST_LEVELS and np.diff(distinct).min(initial=np.inf) >= least:
+        min_distance = _MIN_RELATIVE_DISTANCE * (ends[1] - ends[0])
+        if len(distinct) <= MAX_LEVELS and np.diff(distinct).min(initial=np.inf) >= min_distance:
             return distinct
-        inner = numbers[(numbers > ends[0] + least) & (numbers < ends[1] - least)]
-        if len(distinct) > MOST_LEVELS and len(inner):
-            steps = (np.arange(MOST_LEVELS - 2) + 0.5) / (MOST_LEVELS - 2)
-            inner = np.quantile(inner, steps)
-        inner = ends[0] + least * np.unique(np.round((inner - ends[0]) / least))
+        inner = numbers[(numbers > ends[0] + min_distance) & (numbers < ends[1] - min_distance)]
+        if len(distinct) > MAX_LEVELS and len(inner):
+            probabilities = (np.arange(MAX_LEVELS - 2) + 0.5) / (MAX_LEVELS - 2)
+            inner = np.quantile(inner, probabilities)
+        inner = ends[0] + min_distance * np.unique(np.round((inner - ends[0]) / min_distance))
         return np.concatenate([[ends[0]], inner, [ends[1]]])
 
 
-def _labels(levels: Array) -> list[float]:
-    """Levels as they are called: to six digits, where these tell them apart."""
+def _level_labels(levels: Array) -> list[float]:
+    """Return names of levels: rounded to six digits if these differ."""
     rounded = [float(f"{level:.6g}") for level in levels.tolist()]
     named = rounded if len(set(rounded)) == len(rounded) else levels.tolist()
     return [int(name) if name == int(name) and abs(name) < 1e15 else name for name in named]
 
 
-def _moved(numbers: Array, system: Ints, levels: Array) -> tuple[Codes, float]:
-    """Levels of numbers, so that sums over the trials of a system stay; and how far means move."""
-    scale, carried, before = levels.tolist(), 0.0, -1
-    codes, left = np.empty(len(numbers), np.int32), {}
-    for row, (number, owner) in enumerate(zip(numbers.tolist(), system.tolist(), strict=True)):
-        if owner != before:
-            carried, before = 0.0, owner
-        place = bisect_left(scale, number)
-        if scale[place] != number:
-            wanted = number + carried
-            place -= wanted - scale[place - 1] < scale[place] - wanted
-            carried = wanted - scale[place]
-        codes[row] = place
-        left[owner] = carried
+def _rounded_to_levels(numbers: Array, system: Ints, levels: Array) -> tuple[Codes, float]:
+    """Return the level of every number by error diffusion, and the largest change of a mean.
+
+    The rounding error of a number is added to the next number of the same system before that is
+    rounded, so that only the last error of a system remains in its sum.
+    """
+    scale, error, previous_system = levels.tolist(), 0.0, -1
+    codes, last_errors = np.empty(len(numbers), np.int32), {}
+    for row, (number, system_of_number) in enumerate(
+        zip(numbers.tolist(), system.tolist(), strict=True)
+    ):
+        if system_of_number != previous_system:
+            error, previous_system = 0.0, system_of_number
+        position = bisect_left(scale, number)
+        if scale[position] != number:
+            target = number + error
+            position -= target - scale[position - 1] < scale[position] - target
+            error = target - scale[position]
+        codes[row] = position
+        last_errors[system_of_number] = error
     trials = np.bincount(system)
-    return codes, max(abs(value) / trials[owner] for owner, value in left.items())
+    return codes, max(
+        abs(value) / trials[system_of_number] for system_of_number, value in last_errors.items()
+    )

@@ -18,7 +18,7 @@ from bayesatk.core.question.observed import largest_observed_k
 from bayesatk.data.columns import Picked
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.roles import COUNTS, ROLES, Sample, columns_named, each, usual_columns
+from bayesatk.data.roles import COUNTS, ROLES, Sample, as_tuple, columns_named, usual_columns
 from bayesatk.data.validation import OutcomeError, Scores, number_of
 from bayesatk.io.load import find_files, load, read_outcomes, reads_files, with_more
 from bayesatk.io.load_options import LoadOptions, as_option
@@ -214,7 +214,7 @@ def _described(sample: Sample, options: Mapping[str, Any]) -> dict[str, tuple[st
             taken |= {name: role + "?" * (len(candidates) > 1) for name in candidates}
     with suppress(OutcomeError):
         picked = Picked.of(sample, columns)
-        roles = {name: role for role, own in picked.roles.items() for name in each(own)}
+        roles = {name: role for role, own in picked.roles.items() for name in as_tuple(own)}
         taken = dict.fromkeys(picked.content, "content") | roles
     most, marked = 15, sample.marked()  # columns that fit a screen
     # What is taken for something, or may be a mark, goes before what is not.

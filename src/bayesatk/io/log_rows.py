@@ -388,7 +388,7 @@ def _question_labels(rows: Rows) -> list[Any]:
                 f"an id must stand for one question with one right answer; {rows.place(first)} and "
                 f"{rows.place(row)} differ in what was asked or in the target. To tell questions "
                 "by content use ", Argument("question_key", "content"),
-                "; if they are one question in other words, ",
+                "; if they are paraphrases of one question, ",
                 Argument("question_key", "unchecked"), ".",
             )  # fmt: skip
     if tasks != [""]:

@@ -24,7 +24,7 @@ import pandas as pd
 from bayesatk._tools.messages import Argument
 from bayesatk.data import long_tables
 from bayesatk.data.columns import Columns, Picked
-from bayesatk.data.roles import KEY, SCANNED, Sample, meaning, usual_names
+from bayesatk.data.roles import KEY, MAX_SCANNED_ROWS, Sample, normalized_name, usual_names
 from bayesatk.data.validation import NumberScale, OutcomeError, Scores, number_of, shown
 from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
 from bayesatk.io.sources import largest, opened, too_large, total
@@ -57,7 +57,11 @@ def text_blocks(
                     f"column names must be distinct; got {shown(twice[0])} more than once. Rename "
                     "one of them."
                 )
-            late = [name for name in names if name not in seen and meaning(name) in usual_names()]
+            late = [
+                name
+                for name in names
+                if name not in seen and normalized_name(name) in usual_names()
+            ]
             if late:
                 raise OutcomeError(
                     f"{where} has the field {late[0]!r}, which no record before has. Give it to "
@@ -412,7 +416,7 @@ def sample_of_parquet(path: Path, sample: Callable[..., Sample]) -> Sample:
         short = [name for name in names if name not in wide]
         at_once = 64  # rows: a text that many share is in memory once, until it is Python's
         rows = (row for batch in batches(file, short)
-                for first in range(0, min(len(batch), SCANNED + 1), at_once)
+                for first in range(0, min(len(batch), MAX_SCANNED_ROWS + 1), at_once)
                 for row in batch.slice(first, at_once).to_pylist())  # fmt: skip
         found = sample(rows, known=names)
         cells = {name: cells for name, cells in found.cells.items() if name not in wide}

@@ -16,13 +16,13 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import SYSTEMS, Columns, labels, trial_text
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.roles import (
-    ASKED,
     FILE,
     FOLDER,
-    RIGHT,
+    PROMPT_NAMES,
+    REFERENCE_NAMES,
     Sample,
     columns_named,
-    meaning,
+    normalized_name,
     trial_columns,
     usual_columns,
     usual_names,
@@ -54,7 +54,7 @@ def blocks_of(
     sample = sample_of(source, file, options)
     if not sample.names:
         raise OutcomeError("a table of outcomes must have rows; got none. Was it written?")
-    rows: dict[str, Any] = {"made": {FOLDER: folder, FILE: source.plain.stem}}
+    rows: dict[str, Any] = {"constants": {FOLDER: folder, FILE: source.plain.stem}}
     columns = options.named
     if options.wide or isinstance(options.columns.get("rate"), list | tuple):
         columns, rows["systems"] = _wide(sample, options, scores)
@@ -86,17 +86,23 @@ def _wide(
 ) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """Return columns by role, and the systems, of a table that has a column for each of them."""
     told, role = options.columns, "rate" if "rate" in options.columns else "outcome"
-    usual = [name for name in usual_columns("question", sample.names) if meaning(name) not in ASKED]
+    usual = [
+        name
+        for name in usual_columns("question", sample.names)
+        if normalized_name(name) not in PROMPT_NAMES
+    ]
     question = told.get("question") or (usual if len(usual) == 1 else [*sample.names, ""])[0]
     taken = {question, told.get("content"), *options.roles.values()}
     named = columns_named(told.get(role), sample.names)
     systems, within = list(named), ""
     if role == "outcome" and len(named) < 2:
         within = f".{told['outcome']}" if "outcome" in told else ""  # of the object of a system
+        not_systems = {*PROMPT_NAMES, *REFERENCE_NAMES, *usual_names("trial")}
         systems = [
-            name for name in sample.names
-            if name not in taken and meaning(name) not in {*ASKED, *RIGHT, *usual_names("trial")}
-        ]  # fmt: skip
+            name
+            for name in sample.names
+            if name not in taken and normalized_name(name) not in not_systems
+        ]
     marked = [name for name in systems
               if sample.distinct(f"{name}{within}") and (within or _holds_marks(
                   sample.distinct(name), scores))]  # fmt: skip
@@ -169,7 +175,7 @@ def with_system(
             raise several_systems(f"column {shown(column)}", names)
         if len(names) > 1:
             table = of_runs(table, [f"{names[code]} " for code in codes.tolist()])
-        table = replace(table, others=(*table.others, column))
+        table = replace(table, unused=(*table.unused, column))
     if source.system is None and sum(file.plain.stem == name for file in sources) > 1:
         question = [FOLDER, table.roles["question"]]
         listed = source.path.resolve().parent.parent if len(alike) == len(sources) else ...

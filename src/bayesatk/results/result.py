@@ -21,7 +21,7 @@ from bayesatk.data.capabilities import Operation, answered, require
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes, kept_labels
-from bayesatk.data.question_columns import unequal
+from bayesatk.data.question_columns import unequal_weights
 from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.study import Study, declaration_of
@@ -256,7 +256,7 @@ class Result:
     def weight(self) -> Array | None:
         """Weights of the questions, where they differ."""
         held = self.of_questions.get(WEIGHT)
-        return None if held is None else unequal(held)
+        return None if held is None else unequal_weights(held)
 
     @cached_property
     def grouping(self) -> Grouping | None:
