@@ -591,7 +591,7 @@ def at_once(text):
 @MANY
 def test_documents_are_read_as_at_once(text, window):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_stream, "_WINDOW", window)
+        patch.setattr(json_stream, "_MIN_CHUNK", window)
         assert same(streamed(text), at_once(text))
 
 
@@ -602,7 +602,7 @@ def test_documents_are_read_in_parts_as_at_once(value, window, indent):
     text = json.dumps(value, indent=indent)
     expected = {key: part for key, part in at_once(text).items() if part not in ([], {})}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_stream, "_WINDOW", window)
+        patch.setattr(json_stream, "_MIN_CHUNK", window)
         found = streamed(text, frozenset({"samples", "eval"}))
     assert found is not None
     assert same({key: part for key, part in found.items() if part not in ([], {})}, expected)
@@ -621,7 +621,7 @@ def test_damaged_documents_are_refused_as_at_once(chosen, text, window):
         "double": text + text,
     }[how]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_stream, "_WINDOW", window)
+        patch.setattr(json_stream, "_MIN_CHUNK", window)
         found = streamed(text)
     expected = at_once(text)
     assert (found is None) == (expected is None), (found, expected)
@@ -633,5 +633,5 @@ def test_numbers_that_the_window_cuts(monkeypatch, number):
     for form in ("[{}]", "[{},{}]", '{{"a": {}}}', '{{"a": [{}], "b": {}}}'):
         text = form.format(number, number)
         for window in range(1, 13):
-            monkeypatch.setattr(json_stream, "_WINDOW", window)
+            monkeypatch.setattr(json_stream, "_MIN_CHUNK", window)
             assert same(streamed(text), json.loads(text)), (text, window)

@@ -18,7 +18,7 @@ SUFFIXES = (".csv", ".tsv", ".parquet")
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(record_tables, "ROWS", 7)
+    monkeypatch.setattr(record_tables, "_MAX_ROWS_PER_BLOCK", 7)
 
 
 def written(frame, path):
@@ -146,7 +146,7 @@ def test_one_content_under_two_names_is_noted_between_parts(tmp_path) -> None:
 
 
 def test_trials_without_number_are_counted_with_a_note(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(long_tables, "_MOST", 100)
+    monkeypatch.setattr(long_tables, "_MAX_MARK_BYTES", 100)
     table = frame(90).fillna(1.0).assign(trial=lambda f: [f"run {i}" for i in range(len(f))])
     data = bk.load(written(table, tmp_path / "runs.csv"), stream=True, missing="ignore")
     assert int(data.trials.sum()) == 90
@@ -195,7 +195,7 @@ def test_large_files_are_counted_in_parts_unless_told_otherwise(tmp_path, monkey
     monkeypatch.setattr(loading.Counter, "add", noted)
     bk.load(path, missing="ignore")
     assert not calls
-    monkeypatch.setattr(loading, "_LARGE", 100)
+    monkeypatch.setattr(loading, "_MIN_BYTES_FOR_BLOCKS", 100)
     bk.load(path, missing="ignore")
     assert len(calls) == 13
     bk.load(path, missing="ignore", stream=False)

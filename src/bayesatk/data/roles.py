@@ -398,16 +398,21 @@ def _candidates(
 def _different_marks(
     matches: list[Any], names: Labels, taken: Collection[Any], sample: Sample
 ) -> list[Any]:
-    """Return what may be the outcome: where marks match, all usual columns of marks that differ."""
+    """Return candidates for the outcome: columns of marks, with all others that differ.
+
+    Columns of marks with less preferred usual names are candidates too if their marks differ from
+    those of the first candidate.
+    """
     marks = [name for name in matches if sample.are_marks(name)]
-    if not marks:  # one may count what another marks
+    if not marks:  # such a column may count what another marks
         return matches
-    usual = usual_names("outcome")
-    others = [name for name in names
-              if meaning(name) in usual and name not in (*matches, *taken)
-              and sample.are_marks(name)]  # fmt: skip
-    differ = [name for name in others if sample.cells[name] != sample.cells[marks[0]]]
-    return [*marks, *differ]
+    usual, excluded = usual_names("outcome"), (*matches, *taken)
+    other_marks = [
+        name
+        for name in names
+        if normalized_name(name) in usual and name not in excluded and sample.are_marks(name)
+    ]
+    return marks + [name for name in other_marks if sample.cells[name] != sample.cells[marks[0]]]
 
 
 def _not_row_numbers(

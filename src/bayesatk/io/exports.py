@@ -1,4 +1,4 @@
-"""Results in files: their tables as JSON with provenance, or one as CSV."""
+"""Write tables of results: all as JSON with their provenance, or one as CSV."""
 
 import csv
 import json
@@ -66,13 +66,13 @@ def provenance(fit: object = None) -> Json:
 
 
 def _command() -> str | None:
-    """Return the command line that made this process, if it was bayesatk's own."""
+    """Return the command line of this process if it is the command `bayesatk`."""
     name = Path(sys.argv[0]).name if sys.argv else ""
     return shlex.join([name, *sys.argv[1:]]) if name == "bayesatk" else None
 
 
 def as_json(result: Fit | Verification, *, questions: bool = False) -> Json:
-    """Return all tables of a result with their provenance, as JSON keeps them.
+    """Return all tables of a result with their provenance as a JSON object.
 
     NaN becomes null, infinity the text "inf" or "-inf".
     """
@@ -100,7 +100,7 @@ def _cell(value: Any) -> Any:
 
 
 def as_csv(frame: pd.DataFrame) -> str:
-    """Return a table as CSV, where no text is a formula of a spreadsheet."""
+    """Return a table as CSV in which no text is a formula for spreadsheets."""
     text = frame.rename(columns=defused).map(defused)
     return text.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
 

@@ -20,7 +20,7 @@ from bayesatk.data.long_form import LongForm
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.roles import COUNTS, ROLES, Sample, as_tuple, columns_named, usual_columns
 from bayesatk.data.validation import OutcomeError, Scores, number_of
-from bayesatk.io.load import find_files, load, read_outcomes, reads_files, with_more
+from bayesatk.io.load import find_files, load, read_outcomes, reads_files, with_typed_options
 from bayesatk.io.load_options import LoadOptions, as_option
 from bayesatk.io.log_rows import ReadOptions
 from bayesatk.io.logs.formats import LOGS
@@ -146,9 +146,11 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     """
     if isinstance(source, str | Path) and Path(source).suffix in (".nc", ".zarr"):
         return _of_result(Path(source))
-    given = {name: options[name] for name in options if name in _DEFAULTS}
-    more = {name: options[name] for name in options if name not in _DEFAULTS}
-    arguments = with_more({**_DEFAULTS, **given, "missing": "ignore", "more": more}, LoadOptions)
+    options_of_load = {name: options[name] for name in options if name in _DEFAULTS}
+    typed_options = {name: options[name] for name in options if name not in _DEFAULTS}
+    arguments = with_typed_options(
+        {**_DEFAULTS, **options_of_load, "missing": "ignore", "more": typed_options}, LoadOptions
+    )
     kinds: dict[str, list[str]] = {}
     data = error = long = None
     scale: Scores = {}
@@ -156,8 +158,10 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            named = {name: value for name, value in options.items() if name in ("format", "strict")}
-            inputs = find_files(source, ReadOptions(**named))
+            recognition_options = {
+                name: value for name, value in options.items() if name in ("format", "strict")
+            }
+            inputs = find_files(source, ReadOptions(**recognition_options))
             for file in inputs.sources:
                 kinds.setdefault(file.kind, []).append(file.name)
             columns = _columns(inputs.sources[0], options)
@@ -174,7 +178,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
 
 
 def _of_result(path: Path) -> SourceReport:
-    """Report whether a saved result is whole, and what it is of."""
+    """Return the report of a saved result: whether it is whole, its method and its groups."""
     try:
         tree = load_result(path)
     except ValueError as error:
@@ -188,48 +192,59 @@ def _of_result(path: Path) -> SourceReport:
     return SourceReport({"result": [path.name]}, facts=facts)
 
 
-# Those of `load`, whose options these are.
+# Default options of `load`.
 _DEFAULTS: dict[str, Any] = load.__wrapped__.__kwdefaults__  # type: ignore[attr-defined]
 
 
 def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return what each column of a table is taken for, if it is a table, and what it holds."""
+    """Return role and content of every column of a table by name; nothing for logs."""
     if source.kind in LOGS:
         return {}
-    known = {option.name for option in fields(ReadOptions)}
-    given = {name: value for name, value in options.items() if name in known and value}
+    names_of_options = {option.name for option in fields(ReadOptions)}
+    read_options = {
+        name: value for name, value in options.items() if name in names_of_options and value
+    }
     with open_source(source) as file, suppress(OutcomeError):  # which `load` says
-        return _described(sample_of(source, file, ReadOptions(**given)), options)
+        return _described(sample_of(source, file, ReadOptions(**read_options)), options)
     return {}
 
 
 def _described(sample: Sample, options: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return what each column of a table is taken for, and what its first rows hold."""
+    """Return role and content of every column by its name, from the first rows of a table."""
     columns, names = dict(options.get("columns") or {}), sample.names
-    taken: dict[str, str] = {}
-    for role in ROLES:  # as far as names say it, where they do not say all
+    role_by_column: dict[str, str] = {}
+    for role in ROLES:  # by usual names, also if some roles stay unclear
         candidates = usual_columns(role, names, columns.values())
         candidates = [*columns_named(columns[role], names)] if role in columns else candidates
         if role not in COUNTS:
-            taken |= {name: role + "?" * (len(candidates) > 1) for name in candidates}
+            role_by_column |= {name: role + "?" * (len(candidates) > 1) for name in candidates}
     with suppress(OutcomeError):
         picked = Picked.of(sample, columns)
-        roles = {name: role for role, own in picked.roles.items() for name in as_tuple(own)}
-        taken = dict.fromkeys(picked.content, "content") | roles
-    most, marked = 15, sample.marked()  # columns that fit a screen
-    # What is taken for something, or may be a mark, goes before what is not.
-    ordered = sorted(names, key=lambda name: name not in taken and name not in marked)
+        roles = {
+            name: role
+            for role, columns_of_role in picked.roles.items()
+            for name in as_tuple(columns_of_role)
+        }
+        role_by_column = dict.fromkeys(picked.content, "content") | roles
+    max_columns, mark_columns = 15, sample.marked()  # on one screen
+    # Columns with a role, and those that may hold marks, come first.
+    ordered = sorted(
+        names, key=lambda name: name not in role_by_column and name not in mark_columns
+    )
     described = {
-        name: (taken.get(name, "marks?" if name in marked else ""), _holds(sample.cells[name]))
-        for name in ordered[:most]
+        name: (
+            role_by_column.get(name, "marks?" if name in mark_columns else ""),
+            _holds(sample.cells[name]),
+        )
+        for name in ordered[:max_columns]
     }
-    unlisted = len(names) - most
-    rows = {} if sample.whole else {f"by the first {len(sample)} rows": ("", "")}
-    return described | ({f"and {unlisted} more": ("", "")} if unlisted > 0 else {}) | rows
+    unlisted = len(names) - max_columns
+    rows_line = {} if sample.whole else {f"by the first {len(sample)} rows": ("", "")}
+    return described | ({f"and {unlisted} more": ("", "")} if unlisted > 0 else {}) | rows_line
 
 
 def _holds(texts: Sequence[str]) -> str:
-    """Say what a column holds, by its first rows as texts."""
+    """Describe the content of a column from its first cells as texts."""
     present = [text for text in texts if text]
     blank = f", {len(texts) - len(present)} blank" * (len(present) < len(texts))
     if not present:
@@ -247,6 +262,7 @@ def _holds(texts: Sequence[str]) -> str:
 
 
 def _listed(kind: str, names: Sequence[str]) -> str:
+    """Return a line with the names of the files of a format."""
     counts = Counter(names)
     labels = [name if number == 1 else f"{name} ({number})" for name, number in counts.items()]
     more = f" and {len(labels) - 12} more" if len(labels) > 12 else ""
@@ -284,9 +300,9 @@ def _doubts(data: Outcomes) -> list[str]:
 
 
 def _of_trials(long: LongForm, scale: Scores, data: Outcomes) -> list[str]:
-    """Say whether trials are exchangeable, where they are numbered and not too many to check."""
-    trials, most = data.trials.values, 200_000
-    repeated = trials.max(initial=0) > 1 and trials.sum() <= most
+    """Return doubts about the exchangeability of numbered trials, if they are not too many."""
+    trials, max_trials = data.trials.values, 200_000
+    repeated = trials.max(initial=0) > 1 and trials.sum() <= max_trials
     if not (data.binary and repeated) or long.trial_labels is None or long.cell is None:
         return []
     system, question = np.divmod(long.cell, len(long.questions))
@@ -295,7 +311,10 @@ def _of_trials(long: LongForm, scale: Scores, data: Outcomes) -> list[str]:
         "question": np.array(long.questions, object)[question], "trial": long.trial_labels,
         "outcome": np.array([np.nan, *scale.values()])[long.code + 1],
     }  # fmt: skip
-    with warnings.catch_warnings(), suppress(OutcomeError):  # a check is not worth a refusal
+    with (
+        warnings.catch_warnings(),
+        suppress(OutcomeError),
+    ):  # a failed check is no error of the file
         warnings.simplefilter("ignore")
         checks = check_trials(pd.DataFrame(columns)[long.code >= 0])
         flagged = checks[checks["flagged"]]
@@ -304,17 +323,20 @@ def _of_trials(long: LongForm, scale: Scores, data: Outcomes) -> list[str]:
 
 
 def _all_alike(counts: Ints) -> bool:
-    """Whether ten questions or more, tried twice or more, are each all of one category.
+    """Return whether all trials of each question are of one category, as cached answers are.
 
-    Those of at least two categories: a system that is always right repeats itself without a cache.
+    At least ten questions must have two trials or more, and not all be of the same category: a
+    system that is always right repeats itself without a cache.
     """
     repeated = counts[counts.sum(axis=1) > 1]
-    alike = bool(((repeated > 0).sum(axis=1) == 1).all())
-    return len(repeated) >= 10 and alike and bool((repeated.sum(axis=0) > 0).sum() > 1)
+    each_of_one_category = bool(((repeated > 0).sum(axis=1) == 1).all())
+    return (
+        len(repeated) >= 10 and each_of_one_category and bool((repeated.sum(axis=0) > 0).sum() > 1)
+    )
 
 
 def usual_metrics(data: Outcomes) -> tuple[str, ...]:
-    """Return the metrics that are evaluated when none are named: what the trials of most allow.
+    """Return the default metrics, with k up to what most questions have trials for.
 
     Examples
     --------
@@ -322,13 +344,15 @@ def usual_metrics(data: Outcomes) -> tuple[str, ...]:
     >>> usual_metrics(tally([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]]))
     ('pass@1,2,4', 'pass^2,4')
     """
-    most = largest_observed_k(data.trials.values)
-    ks = ",".join(str(2**power) for power in range(most.bit_length()))
-    voted = (f"plurality@{most}",) if data.answers is not None else ()
+    max_k = largest_observed_k(data.trials.values)
+    ks = ",".join(str(2**power) for power in range(max_k.bit_length()))
+    vote_metrics = (f"plurality@{max_k}",) if data.answers is not None else ()
     if data.binary:
-        drawn = (f"pass@{ks}", f"pass^{ks.removeprefix('1,')}") if most > 1 else ("pass@1",)
-        return (*drawn, *voted)
-    return ("mean", f"{'max' if data.direction > 0 else 'min'}@{ks}", *voted)
+        success_metrics = (
+            (f"pass@{ks}", f"pass^{ks.removeprefix('1,')}") if max_k > 1 else ("pass@1",)
+        )
+        return (*success_metrics, *vote_metrics)
+    return ("mean", f"{'max' if data.direction > 0 else 'min'}@{ks}", *vote_metrics)
 
 
 def _command(

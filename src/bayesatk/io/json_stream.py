@@ -1,8 +1,8 @@
-"""JSON documents of any size, one value at a time.
+"""Parse JSON documents of any size one value at a time.
 
-Evaluation logs are single JSON documents whose size is nearly all transcripts, and they write NaN,
-which is no JSON and which the streaming parsers refuse. So the standard library's decoder is given
-a window of the text that grows until it holds the next value, and never the whole.
+Evaluation logs are often one large JSON document, and they write NaN, which streaming parsers
+refuse. So the decoder of the standard library is given a window of the text, which grows until it
+holds the next value.
 """
 
 import json
@@ -14,35 +14,35 @@ from itertools import islice
 from typing import Any, BinaryIO, TextIO
 
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.sources import BoundedText, check_objects, largest, too_large
+from bayesatk.io.sources import BoundedText, check_objects, max_value_size, too_large
 
-_READ_ERRORS = (ValueError, RecursionError)  # json's own, bytes that are no text, endless digits
-_WINDOW = 1 << 20  # characters read at least at once
-_BLANK = re.compile(r"[ \t\r\n]*")
-Json = dict[str, Any]  # an object of a document
-Placed = tuple[str, Any, Any]  # a part of a document: where it stands, its key or number, its value
+_READ_ERRORS = (ValueError, RecursionError)  # of json, of text encodings, of very long integers
+_MIN_CHUNK = 1 << 20  # characters that are read at once
+_WHITE_SPACE = re.compile(r"[ \t\r\n]*")
+Json = dict[str, Any]  # a JSON object
+Placed = tuple[str, Any, Any]  # a part of a document: its place, its key or number, its value
 
 
-def distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return the object; a key written twice would silently lose one value."""
+def object_with_distinct_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return a JSON object, or refuse a repeated key, of which one value would be lost."""
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise _twice(Counter(key for key, _ in pairs).most_common(1)[0][0])
+        raise _repeated_key(Counter(key for key, _ in pairs).most_common(1)[0][0])
     return record
 
 
-def _twice(key: str) -> OutcomeError:
+def _repeated_key(key: str) -> OutcomeError:
     return OutcomeError(f"the field {shown(key)} occurs twice in one object. Remove one.")
 
 
-def parse(text: str | bytes, where: str) -> Any:
-    """Return the one value that a text holds; no object of it may have a key twice."""
-    if len(text) > largest():
-        raise too_large(where, largest())
-    if len(text) > _WINDOW:
+def parse_json(text: str | bytes, where: str) -> Any:
+    """Return the JSON value of a text; refuse large texts and repeated keys."""
+    if len(text) > max_value_size():
+        raise too_large(where, max_value_size())
+    if len(text) > _MIN_CHUNK:
         check_objects(text, where)
     try:
-        return json.loads(text, object_pairs_hook=distinct)
+        return json.loads(text, object_pairs_hook=object_with_distinct_keys)
     except OutcomeError as error:
         raise OutcomeError(f"{where}: {error}") from None
     except _READ_ERRORS as error:
@@ -50,11 +50,11 @@ def parse(text: str | bytes, where: str) -> Any:
 
 
 def members(stream: TextIO, streamed: frozenset[str] = frozenset()) -> Iterator[Placed]:
-    """Yield the parts of a document: (key, place, value); no object may have a key twice.
+    """Yield the parts of a document as (key, position, value); refuse repeated keys.
 
-    Elements of a document that is an array come as ``("", number, value)``; members of one that is
-    an object as ``(key, None, value)``, and those whose key is in `streamed` part by part, with
-    the number or key of each.
+    Elements of an array are yielded as ``("", number, value)`` and members of an object as
+    ``(key, None, value)``. If a key is in `streamed`, the parts of its array or object are yielded
+    one by one as ``(key, number or key of the part, value)``.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def members(stream: TextIO, streamed: frozenset[str] = frozenset()) -> Iterator[
 
 @contextmanager
 def decoded(file: BinaryIO, newline: str | None = None) -> Iterator[TextIO]:
-    """Read a file of bytes as UTF-8, and leave it open; no line may exceed the budget."""
+    """Read a binary file as UTF-8 text, with lines within the budget, and leave it open."""
     text = BoundedText(file, encoding="utf-8-sig", newline=newline)
     try:
         yield text
@@ -93,58 +93,62 @@ def decoded(file: BinaryIO, newline: str | None = None) -> Iterator[TextIO]:
         text.detach()
 
 
-def at(value: object, path: str) -> Any:
-    """Return what stands at a dotted path; None if nothing does.
+def value_at(value: object, path: str) -> Any:
+    """Return the value at a dotted path, None if there is none; ``a[].b`` is a list of values.
 
     Examples
     --------
-    >>> at({"info": {"llm": "m"}, "a.b": 1}, "info.llm"), at({"a.b": 1}, "a.b"), at({}, "a.b")
-    ('m', 1, None)
-    >>> at({"infos": [{"r": 1}, {"r": 0}]}, "infos[].r"), at({"gpt-4.1": {"r": 1}}, "gpt-4.1.r")
-    ([1, 0], 1)
+    >>> record = {"info": {"llm": "m"}, "a.b": 1, "infos": [{"r": 1}, {"r": 0}]}
+    >>> [value_at(record, path) for path in ("info.llm", "a.b", "infos[].r", "c")]
+    ['m', 1, [1, 0], None]
     """
     if path.startswith("[]."):
-        return [at(element, path[3:]) for element in value] if isinstance(value, list) else None
+        return (
+            [value_at(element, path[3:]) for element in value] if isinstance(value, list) else None
+        )
     if not isinstance(value, dict):
         return None
     if path in value:
         return value[path]
-    for end in _ends(path):
+    for end in _name_ends(path):
         name, inner_path = path[:end], path[end:].lstrip(".")
-        if name in value and (inner := at(value[name], inner_path)) is not None:
+        if name in value and (inner := value_at(value[name], inner_path)) is not None:
             return inner
     return None
 
 
-def _ends(path: str) -> list[int]:
-    """Return where a name within a path may end: at a dot, or before ``[]``."""
+def _name_ends(path: str) -> list[int]:
+    """Return the positions where a name in a path may end: at a dot, or before ``[]``."""
     return [mark.start() for mark in re.finditer(r"\.|\[\]", path)]
 
 
-def is_there(fields: object, path: str) -> bool:
-    """Whether a field is there, if only as null; a|b is one of two, * the first, [] a list."""
+def has_field(fields: object, path: str) -> bool:
+    """Return whether a path of fields exists, also with the value null.
+
+    ``a|b`` stands for one of two paths, ``*`` for the first key, ``[]`` for a list.
+    """
     if "|" in path:
-        return any(is_there(fields, alternative) for alternative in path.split("|"))
+        return any(has_field(fields, alternative) for alternative in path.split("|"))
     if not isinstance(fields, dict):
         return path == "[]" and isinstance(fields, list)
     if path in fields:
         return True
     first, _, inner_path = path.partition(".")
     if first == "*":
-        return is_there(next(iter(fields.values()), None), inner_path)
-    return bool(inner_path) and is_there(fields.get(first), inner_path)
+        return has_field(next(iter(fields.values()), None), inner_path)
+    return bool(inner_path) and has_field(fields.get(first), inner_path)
 
 
-def parsed_lines(file: BinaryIO, most: int | None = None) -> Iterator[tuple[int, Any]]:
-    """Yield number and value of every line of JSON Lines that is not blank, of so many lines."""
+def parsed_lines(file: BinaryIO, max_lines: int | None = None) -> Iterator[tuple[int, Any]]:
+    """Yield number and value of the lines of JSON Lines that are not blank."""
     with decoded(file) as lines:
-        for number, line in enumerate(islice(lines, most), start=1):
+        for number, line in enumerate(islice(lines, max_lines), start=1):
             if line.strip():
-                yield number, parse(line, f"line {number}")
+                yield number, parse_json(line, f"line {number}")
 
 
-def parts_of(text: TextIO, records: str, head: Json) -> Iterator[Placed]:
-    """Yield place, key and value of the records of a document; the rest of it goes to the head."""
+def placed_records(text: TextIO, records: str, head: Json) -> Iterator[Placed]:
+    """Yield place, key and value of the records of a document; put its other fields into `head`."""
     if records == ".":
         head |= {key: value for key, _, value in members(text)}
         yield "the document", None, head
@@ -168,36 +172,36 @@ _STREAMED = object()
 
 
 class _Window:
-    """The part of the text in memory, and the place up to which it has been read."""
+    """A window of a text, and the position in it up to which the text has been read."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.text, self.place = stream, "", 0
-        self.longest = largest()
-        self.decode = json.JSONDecoder(object_pairs_hook=distinct).raw_decode
+        self.longest = max_value_size()
+        self.decode = json.JSONDecoder(object_pairs_hook=object_with_distinct_keys).raw_decode
 
     def more(self) -> bool:
-        """Lengthen the window, and drop what has been read; False at the end of the text."""
+        """Extend the window and drop what has been read; return False at the end of the text."""
         held = len(self.text) - self.place
         if held > self.longest:
             raise too_large("one value", self.longest)
-        # The window is doubled, so that work stays linear in the length.
-        added_text = self.stream.read(max(held, _WINDOW))
+        # Doubling the window keeps the work linear in the length of the text.
+        added_text = self.stream.read(max(held, _MIN_CHUNK))
         self.text, self.place = self.text[self.place :] + added_text, 0
-        if len(self.text) > 2 * _WINDOW:
+        if len(self.text) > 2 * _MIN_CHUNK:
             check_objects(self.text, "the values read at once")
         return bool(added_text)
 
     def peek(self) -> str:
-        """Return the next character that is not blank; none at the end."""
+        """Return the next character that is not white space; "" at the end."""
         while True:
-            self.place = _BLANK.match(self.text, self.place).end()  # type: ignore[union-attr]
+            self.place = _WHITE_SPACE.match(self.text, self.place).end()  # type: ignore[union-attr]
             if self.place < len(self.text):
                 return self.text[self.place]
             if not self.more():
                 return ""
 
     def take(self, expected: str) -> str:
-        """Step over one of the expected characters."""
+        """Step over the next character, which must be one of the expected ones, and return it."""
         character = self.peek()
         if not character or character not in expected:
             got = repr(character) if character else "the end"
@@ -207,26 +211,26 @@ class _Window:
 
     def value(self) -> Any:
         """Return the next value."""
-        longest_cut = 16  # no literal, number or escape that the window cuts in two is longer
+        max_token = 16  # characters of a literal or escape, or of a number's end, that may be cut
         self.peek()
         while True:
             try:
                 value, end = self.decode(self.text, self.place)
             except json.JSONDecodeError as error:
-                near_end = error.pos > len(self.text) - longest_cut
+                near_end = error.pos > len(self.text) - max_token
                 if (near_end or error.msg.startswith("Unterminated")) and self.more():
                     continue
                 raise ValueError(f"{error.msg} at character {error.pos} of a part") from None
             length = end - self.place
-            if end > len(self.text) - longest_cut and self.more():
-                continue  # a number may go on
+            if end > len(self.text) - max_token and self.more():
+                continue  # the number may be longer
             self.place += length
             return value
 
     def parts(self, streamed: frozenset[str] = frozenset()) -> Iterator[tuple[Any, Any]]:
-        """Yield the parts of the array or object that comes next, with the number or key of each.
+        """Yield number or key and value of every part of the next array or object.
 
-        Of those whose key is streamed, and which have parts themselves, the value is left to read.
+        The value of a streamed key is `_STREAMED` if it has parts, which are still to be read.
         """
         opening = self.take("[{")
         closing = "]" if opening == "[" else "}"
@@ -241,7 +245,7 @@ class _Window:
             else:
                 key = self.value()
                 if key in keys:
-                    raise _twice(key)
+                    raise _repeated_key(key)
                 keys.add(key)
                 self.take(":")
             lazy = key in streamed and self.peek() in ("[", "{")

@@ -1,7 +1,7 @@
-"""`load`: outcomes from files, whatever wrote them; `convert`: the same as one long table.
+"""`load`: read outcomes from files of any format; `convert`: write them as one long table.
 
-Which reader reads a file, and what every error says of it. Large tables are counted part by part:
-some rows are read and counted, and then the next.
+Files are read by the reader of their format, and errors name the file. Large tables are counted in
+blocks of rows.
 """
 
 import csv
@@ -43,27 +43,27 @@ from bayesatk.io.record_tables import columns_and_rows, defused
 from bayesatk.io.sources import (
     BUDGET,
     Source,
-    find,
+    find_sources,
     is_source,
     open_source,
     refuse_copies,
-    shares,
+    with_progress,
     within,
 )
 from bayesatk.io.table_files import (
-    Folders,
+    FolderTables,
     blocks_of,
-    folder_of,
-    note_parts,
-    of_runs,
+    doubt_parts,
+    folder_name,
+    with_run_labels,
     with_system,
 )
 
-_LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
+_MIN_BYTES_FOR_BLOCKS = 1 << 28  # of tables, to count them in blocks by default
 
 
 def reads_files[**Given, Found](read: Callable[Given, Found]) -> Callable[Given, Found]:
-    """Make a function of files read within its argument `budget`, and standard input for ``-``."""
+    """Let a function of files keep to its argument `budget`, and read standard input for ``-``."""
 
     @wraps(read)
     def wrapped(source: object, *args: Any, **options: Any) -> Found:
@@ -75,20 +75,20 @@ def reads_files[**Given, Found](read: Callable[Given, Found]) -> Callable[Given,
 
 @contextmanager
 def _standard_input(source: object) -> Iterator[object]:
-    """Put standard input into a file of the right kind, if it is what to read."""
+    """Copy standard input to a temporary file with the right suffix, if the source is ``-``."""
     if not (isinstance(source, str) and source == "-"):
         yield source
         return
-    most = 1 << 34  # bytes, which are copied to the disk: 16 GiB
+    max_bytes = 1 << 34  # 16 GiB on the disk
     with tempfile.TemporaryDirectory() as folder:
         content = sys.stdin.buffer.read(1 << 16)
         path = Path(folder) / f"stdin{sniff(content)}"
         with path.open("wb") as file:
             while content:
                 file.write(content)
-                if file.tell() > most:
+                if file.tell() > max_bytes:
                     raise OutcomeError(
-                        f"standard input must have at most {most} bytes; it has more. Save "
+                        f"standard input must have at most {max_bytes} bytes; it has more. Save "
                         "it to a file, and name the file."
                     )
                 content = sys.stdin.buffer.read(1 << 20)
@@ -236,7 +236,7 @@ def load(
     >>> load(path).successes.values.tolist()
     [[1, 2]]
     """
-    arguments = with_more(locals(), LoadOptions)
+    arguments = with_typed_options(locals(), LoadOptions)
     if is_source(source):
         return read_outcomes(source, arguments)[0]
     options = ReadOptions.of(arguments, Request.of_arguments(arguments).roles)
@@ -246,19 +246,19 @@ def load(
 
 
 def read_outcomes(source: object, arguments: dict[str, Any]) -> tuple[Outcomes, LongForm, Scores]:
-    """Return the outcomes in files, and the trials as they were before missing ones were settled.
+    """Return the outcomes in files, and the trials before missing outcomes were treated.
 
     Parameters
     ----------
     source : path, sequence of paths, or mapping {system: path or paths}
     arguments : dict
-        All of `load`, by name.
+        All arguments of `load`, by name.
     """
     request = Request.of_arguments(arguments)
     request.refuse_given_by_trial()
     scores, success, missing = (arguments[name] for name in ("scores", "success", "missing"))
     scale = check_options(scores, missing, arguments["better"])
-    usual = BINARY if success is None else NumberScale.beside(BINARY.values())
+    default_scale = BINARY if success is None else NumberScale.beside(BINARY.values())
     rules = check_rules(arguments.get("answer_rules"))
     inputs = find_files(source, ReadOptions.of(arguments, request.roles))
     with in_file(inputs):
@@ -268,12 +268,14 @@ def read_outcomes(source: object, arguments: dict[str, Any]) -> tuple[Outcomes, 
                 given_rules = arguments.get("answer_rules")
                 refuse_given("logs without answers=True", answer_rules=given_rules)
             given_scores = None if scores is None else scale
-            long, scale = to_long(read_logs(inputs), given_scores, usual, missing, rules)
+            long, scale = to_long(read_logs(inputs), given_scores, default_scale, missing, rules)
         else:
             stream = arguments["stream"]
-            keeps = isinstance(scale, NumberScale) and not stream  # numbers become levels together
-            in_blocks = in_parts(inputs, stream) and not keeps
-            first_scale = scale if in_blocks or scores is not None else usual
+            levels_needed = (
+                isinstance(scale, NumberScale) and not stream
+            )  # which depend on the numbers of all trials
+            in_blocks = count_in_blocks(inputs, stream) and not levels_needed
+            first_scale = scale if in_blocks or scores is not None else default_scale
             long, scale = read_tables(
                 inputs, first_scale, None if in_blocks else rules, changes=scores is None
             )
@@ -282,17 +284,17 @@ def read_outcomes(source: object, arguments: dict[str, Any]) -> tuple[Outcomes, 
         if inputs.are_logs:
             request = request.of_logs()
         else:
-            long = note_parts(long, scale, inputs.sources)
+            long = doubt_parts(long, scale, inputs.sources)
         long = note_names(note_uneven(long, scale), [str(file.path) for file in inputs.sources])
-        done = finish(long, scale, missing, request, success, arguments["better"])
+        outcomes = finish(long, scale, missing, request, success, arguments["better"])
     sources = tuple((file.name, file.sha256) for file in inputs.sources)
-    return replace(done, sources=sources), long, scale
+    return replace(outcomes, sources=sources), long, scale
 
 
-def with_more(arguments: dict[str, Any], known: type) -> dict[str, Any]:
-    """Return the arguments of a function with its further ones, which have to be known."""
+def with_typed_options(arguments: dict[str, Any], options_type: type) -> dict[str, Any]:
+    """Return the arguments of a function with its `more` options, or refuse unknown ones."""
     more = arguments.pop("more")
-    names = [*arguments, *known.__annotations__]
+    names = [*arguments, *options_type.__annotations__]
     for name in more.keys() - {*names}:
         nearest = get_close_matches(name, names, 1, 0.7)
         meant = f"Did you mean {nearest[0]}? " if nearest else ""
@@ -304,7 +306,7 @@ def with_more(arguments: dict[str, Any], known: type) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class InputFiles:
-    """Files to read, how, and what was passed over."""
+    """Files to read, the options, and notes on files that were passed over."""
 
     sources: list[Source]
     options: ReadOptions
@@ -332,17 +334,19 @@ class InputFiles:
 
     def opened(self) -> Iterator[tuple[Source, BinaryIO]]:
         """Yield every file, open."""
-        for source in shares(self.sources, "reading files", self.options.progress):
+        for source in with_progress(self.sources, "reading files", self.options.progress):
             with open_source(source) as file:
                 yield source, file
 
 
 def find_files(source: object, options: ReadOptions) -> InputFiles:
     """Return the files that are meant."""
-    sources, notes = find(source, kind_in_folder, options.strict, options.progress)
-    sources = [replace(file, kind=named(file, detect, file, options.format)) for file in sources]
+    sources, notes = find_sources(source, kind_in_folder, options.strict, options.progress)
+    sources = [
+        replace(file, kind=read_named(file, detect, file, options.format)) for file in sources
+    ]
     inputs = InputFiles(sources, options, notes)
-    # Files of which a run has several are short, and two may be equal.
+    # Formats with several files per run have short files, of which two may be equal.
     short = {name for name, log in LOGS.items() if log.run_above}
     refuse_copies([file for file in sources if file.kind not in short], inputs.are_logs)
     return inputs
@@ -352,51 +356,51 @@ def read_logs(inputs: InputFiles) -> Rows:
     """Read logs, of one format or several."""
     rows = Rows(inputs.options, dict(inputs.options.roles), notes=list(inputs.notes))
     for source, file in inputs.opened():
-        named(source, LOGS[source.kind], file, source.plain, source.system, rows)
+        read_named(source, LOGS[source.kind], file, source.plain, source.system, rows)
     return rows
 
 
 def read_tables(
     inputs: InputFiles, scale: Scores, rules: AnswerRules | None, changes: bool
 ) -> tuple[LongForm, Scores]:
-    """Return the trials of tables, or without rules their counts; and the scores of outcomes.
+    """Return the trials of tables, or only their counts without rules, and the scores.
 
-    These are Inspect's C and I where the first outcomes are, if the scale may change.
+    If `changes`, the scores are those of C and I of Inspect where the first outcomes are these.
     """
     counter = Counter(scale, rules)
-    for source, block in blocks(inputs, scale, rules is not None):
+    for source, block in table_blocks(inputs, scale, rules is not None):
         if changes and not counter.judged and isinstance(block.values.get("outcome"), list):
             counter.scores = usual_scores(block.values["outcome"], scale)  # of two categories
-        named(source, counter.add, block)
+        read_named(source, counter.add, block)
     return counter.long_form(), counter.scores
 
 
-def blocks(
+def table_blocks(
     inputs: InputFiles, scores: Scores, whole: bool = True
 ) -> Iterator[tuple[Source, Columns]]:
-    """Yield the rows of tables, some after the other; files without a system are systems."""
-    several, folders = len(inputs.sources) > 1, Folders()
+    """Yield the rows of tables in blocks; a file without a system column is a system."""
+    several, folders = len(inputs.sources) > 1, FolderTables()
     options = inputs.options
     for source, file in inputs.opened():
-        folder = folder_of(source, inputs.sources)
+        folder = folder_name(source, inputs.sources)
         with closing(blocks_of(source, file, options, folder, scores, whole)) as parts:
-            while (block := named(source, next, parts, None)) is not None:
+            while (block := read_named(source, next, parts, None)) is not None:
                 if not len(block):
                     continue
                 if several or source.system is not None:
-                    block = named(
+                    block = read_named(
                         source, with_system, source, block, inputs.sources, options.same_system
                     )
-                block = named(source, one_row_a_trial, block)
+                block = read_named(source, one_row_a_trial, block)
                 if several and options.same_system == "trials":
-                    block = of_runs(block, [f"{source.path} "] * len(block))
+                    block = with_run_labels(block, [f"{source.path} "] * len(block))
                 if several:
-                    named(source, folders.check, source, block, options.same_system)
+                    read_named(source, folders.check, source, block, options.same_system)
                 yield source, block
 
 
-def in_parts(inputs: InputFiles, stream: object) -> bool:
-    """Whether files are counted part by part: as told, else if they are large and can be."""
+def count_in_blocks(inputs: InputFiles, stream: object) -> bool:
+    """Return whether files are counted in blocks: as asked for, else if they are large."""
     if stream not in (None, True, False):
         raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
     kinds = ("parquet", "csv", "tsv")
@@ -413,20 +417,23 @@ def in_parts(inputs: InputFiles, stream: object) -> bool:
         )  # fmt: skip
     if stream is not None or obstacles:
         return bool(stream)
-    return bool(sum(named(source, _size, source) for source in inputs.sources) > _LARGE)
+    return bool(
+        sum(read_named(source, _text_bytes, source) for source in inputs.sources)
+        > _MIN_BYTES_FOR_BLOCKS
+    )
 
 
-def _size(source: Source) -> int:
-    """Return the bytes of a file, or about those of the text of its rows: 32 each."""
+def _text_bytes(source: Source) -> int:
+    """Return the size of a table as text in bytes; about 32 for a row of Parquet."""
     if source.kind == "parquet":
         return 32 * columns_and_rows(source.path)[1]
-    packing = 10 if source.plain != source.path else 1  # of text of tables, about
+    packing = 10 if source.plain != source.path else 1  # typical compression ratio of tables
     return packing * source.path.stat().st_size
 
 
 def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "") -> None:
     """Refuse options that would have no effect on files of these formats."""
-    # Formats of tables on which an option has an effect, and what they are called.
+    # Formats of tables on which an option has an effect, and their name in messages.
     of_tables = {
         **dict.fromkeys(("columns", "where", "ignore", "missing_question", "wide"),
                         (TABLES, "tables")),
@@ -451,8 +458,8 @@ def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "
         )
 
 
-def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
-    """Call a reader; an error names the file, and says so where it may not have been meant."""
+def read_named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
+    """Call a reader; its errors name the file, and say if it may not belong to the folder."""
     not_meant = f" Or, if it is no table of {source.folder}, name those that are meant."
     try:
         return read(*args)
@@ -467,14 +474,14 @@ def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
 
 @contextmanager
 def in_file(inputs: InputFiles) -> Iterator[None]:
-    """Say the name of the file in errors, where there is one and it is not said."""
+    """Name the file in errors that lack it, if there is only one."""
     try:
         yield
     except OutcomeError as error:
         pieces = list(error.args)
         if not isinstance(pieces[0], File) and len(inputs.sources) == 1:
             pieces.insert(0, File(inputs.sources[0].name))
-        # A file is read by `load`, which takes the arguments of `tally` itself.
+        # Remedies that name arguments of `tally` hold for `load`, which has them too.
         raise OutcomeError(
             *(
                 replace(piece, function="")
@@ -543,7 +550,7 @@ def convert(
     >>> path.read_text().splitlines()[0]
     '{"question": "a", "trial": "1", "outcome": 1}'
     """
-    arguments, path = with_more(locals(), LogOptions), Path(path)
+    arguments, path = with_typed_options(locals(), LogOptions), Path(path)
     if path.suffix not in (".csv", ".jsonl", ".parquet"):
         raise OutcomeError(f"path must end in .csv, .jsonl, .parquet; got {path.name!r}.")
     request = Request.of_arguments(arguments)
@@ -555,12 +562,12 @@ def convert(
             f" must not be that of a file to read; {path.name} is one. Name another, and rename it "
             "afterwards.",
         )
-    _write(path, trial_columns(inputs))
+    _write(path, columns_by_trial(inputs))
     return path
 
 
-def trial_columns(inputs: InputFiles) -> dict[str, list[Any]]:
-    """Return what files hold as columns with an entry per trial."""
+def columns_by_trial(inputs: InputFiles) -> dict[str, list[Any]]:
+    """Return the trials in files as columns with one entry per trial."""
     reasons = []
     with in_file(inputs):
         inputs.check()
@@ -569,14 +576,14 @@ def trial_columns(inputs: InputFiles) -> dict[str, list[Any]]:
             tables = [to_columns(rows)]
             reasons = [trial.reason for trial in rows.trials]
         else:
-            tables = [table for _, table in blocks(inputs, BINARY)]
+            tables = [table for _, table in table_blocks(inputs, BINARY)]
     if not tables:
         raise OutcomeError("a table of outcomes must have rows; got none. Was it written?")
-    found = {
+    columns = {
         role.removeprefix(COVARIATE): [cell for table in tables for cell in table.listed(role)]
         for role in tables[0].roles
     }
-    return found | ({"reason": reasons} if any(reasons) else {})
+    return columns | ({"reason": reasons} if any(reasons) else {})
 
 
 def _write(path: Path, columns: dict[str, list[Any]]) -> None:

@@ -1,6 +1,6 @@
-"""Options by which files are read, declared once: `load`, `convert` and the shell share them.
+"""Options for reading files, declared once for `load`, `convert` and the shell.
 
-Nothing is imported here that takes time: the shell reads its options before any data.
+This module must be fast to import: the shell needs its options before it reads data.
 """
 
 import shlex
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 
 from bayesatk._tools.messages import source_of
 
-# Options of the shell that are not called what the argument is.
+# Arguments whose option in the shell has another name.
 RENAMED = {
     "acc": "accuracy", "budget": "memory", "columns": "column", "covariates": "covariate",
     "metrics": "metric", "p": "guess", "scores": "score",
@@ -19,7 +19,7 @@ QuestionKey = Literal["id", "content", "unchecked"]
 
 
 class LogOptions(TypedDict, total=False):
-    """Options of `bayesatk.load` and `convert` that few need: columns of questions, log readers."""
+    """Rarer options of `bayesatk.load` and `convert`: columns of questions, and log readers."""
 
     group: Any
     covariates: Any
@@ -36,7 +36,7 @@ class LogOptions(TypedDict, total=False):
 
 
 class LoadOptions(LogOptions, total=False):
-    """Those of `bayesatk.load` alone."""
+    """Rarer options of `bayesatk.load`, with those that `convert` lacks."""
 
     cost_unit: str | None
     missing_cost: Literal["error", "ignore"]
@@ -46,7 +46,7 @@ class LoadOptions(LogOptions, total=False):
 
 @dataclass(frozen=True)
 class FileOptions:
-    """What files of any format are told; the parameters of `bayesatk.load` of the same names."""
+    """Options that readers of files take; parameters of `bayesatk.load` with the same names."""
 
     missing_question: Literal["error", "drop"] = "error"
     records: str | None = None
@@ -63,7 +63,7 @@ class FileOptions:
 
 
 def as_option(name: str, value: object) -> str:
-    """Write an argument as an option of the shell, several times for several values.
+    """Return an argument as an option of the shell, repeated for several values.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def as_option(name: str, value: object) -> str:
         return f"no {option}"
     if value is None or value is True or (value is ... and name == "answers"):
         return option
-    if isinstance(value, tuple):  # the ends of numbers
+    if isinstance(value, tuple):  # smallest and largest number
         value = ":".join(map(source_of, value))
     if isinstance(value, Mapping):
         values = [
@@ -89,7 +89,7 @@ def as_option(name: str, value: object) -> str:
 
 
 def _value(value: object, name: str) -> str:
-    """Write a value for a shell; what the reader knows, in capitals."""
+    """Return a value quoted for a shell; a placeholder in capitals for `...`."""
     if value is ...:
         return {"columns": "NAME", "scores": "SCORE"}.get(name, name.upper())
     if isinstance(value, list):  # several columns, or values of one

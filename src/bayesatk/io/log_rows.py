@@ -1,7 +1,7 @@
-"""Trials on their way in from logs: what every reader adds, what it is told, and what can go wrong.
+"""Trials that readers of logs add, the options of readers, and checks of all logs together.
 
-Ids that do not identify a question, a system evaluated twice, marks on several scales, calls that
-failed: what can go wrong in any log is found here, for every format, when all have been read.
+The checks are the same for every format: ids that do not identify a question, a system that was
+evaluated twice, marks on several scales, failed calls, missing outcomes.
 """
 
 import re
@@ -31,23 +31,23 @@ from bayesatk.data.validation import (
 )
 from bayesatk.io.load_options import FileOptions
 
-EMPTY = "an empty output"
+EMPTY_OUTPUT = "an empty output"
 # A day with a time, alone or within a name (a day alone is a version), or seconds since 1970.
-_STAMP = re.compile(
+_TIME_STAMP = re.compile(
     r"(19|20)\d\d[-_]?\d\d[-_]?\d\d[-_T ]+\d\d[-_:]?\d\d|^(19|20)\d\d-?\d\d-?\d\d$"
     r"|(^|\D)1[4-9]\d{8}(\d{3})?$"
 )
-_PATH = re.compile(r"^([~.]{0,2}|[A-Za-z]:)[/\\]|[/\\].*\.[A-Za-z]{2,5}$|\.(jsonl?|csv|eval)$")
+_PATH_NAME = re.compile(r"^([~.]{0,2}|[A-Za-z]:)[/\\]|[/\\].*\.[A-Za-z]{2,5}$|\.(jsonl?|csv|eval)$")
 _UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
 CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
 
 
 @dataclass(frozen=True)
 class ReadOptions(FileOptions):
-    """How files are read, with the names of columns.
+    """Options for reading files, with the names of columns.
 
-    `roles` are the columns of questions, or what logs say of their questions: they have the same
-    names in all files.
+    `roles` are names of columns, or of fields of logs, with groups, weights, covariates and costs;
+    they hold for all files.
     """
 
     columns: Mapping[str, Any] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class ReadOptions(FileOptions):
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], roles: Mapping[str, str]) -> "ReadOptions":
-        """Return the options that are among the arguments of a function."""
+        """Return the options among the arguments of a function."""
         names = [option.name for option in fields(cls) if option.name in arguments]
         optional = {"columns", "where", "ignore"}
         values = {name: arguments[name] for name in names
@@ -85,18 +85,18 @@ class ReadOptions(FileOptions):
                 raise OutcomeError(f"{option.name} must {rule}; got {shown(value)}.")
 
     def given(self) -> dict[str, object]:
-        """Return the options that some formats have, where they are not the usual ones."""
+        """Return the options for some formats only that differ from their defaults."""
         usual = {**vars(ReadOptions()), **{name: vars(self)[name] for name in
                  ("format", "strict", "progress", "roles")}}  # fmt: skip
         return {name: value for name, value in vars(self).items() if value != usual[name]}
 
     @property
     def named(self) -> Mapping[str, str]:
-        """Columns by role, with those of questions."""
+        """Names of columns by role, with groups, weights, covariates and costs."""
         return {**self.columns, **self.roles}
 
     def sample(self, records: Iterable[object], **known: Any) -> Sample:
-        """Return the first records that are meant, without the columns that are to be ignored."""
+        """Return the first records that fit `where`, without ignored columns."""
         sample = Sample.of(records, self.where, **known)
         absent = [name for name in (*self.ignore, *self.where) if name not in sample.cells]
         if absent:
@@ -109,11 +109,15 @@ class ReadOptions(FileOptions):
                 "where", f" must leave rows; none has {shown(dict(self.where))}. Correct the value."
             )
         names = [name for name in sample.names if name not in self.ignore]
-        cells = {name: own for name, own in sample.cells.items() if name not in self.ignore}
+        cells = {
+            name: column_cells
+            for name, column_cells in sample.cells.items()
+            if name not in self.ignore
+        }
         return replace(sample, names=names, cells=cells)
 
     def picked(self, sample: Sample, columns: Mapping[str, Any], **rows: Any) -> Picked:
-        """Pick the columns of a table that matter."""
+        """Pick the columns of a table that have a role."""
         drops = self.missing_question == "drop"
         return Picked.of(sample, columns, where=self.where, drops=drops, of_file=True, **rows)
 
@@ -126,21 +130,21 @@ class Trial:
     ----------
     system, task, question : hashable
     trial : hashable
-        What tells the trials of a question within one log apart.
+        Label that differs between the trials of a question within one log.
     outcome : object
-        The mark; None where there is none.
+        The mark; None if there is none.
     content : str
-        Digest of what was asked and of what is right.
+        Digest of the prompt and the right answer.
     reason : str
-        Why there is no outcome.
+        Why the outcome is missing.
     fault : str
-        Why a trial that is marked wrong may not be the system's doing: a failed call, say.
+        Why a trial that is marked wrong may not be the fault of the system, such as a failed call.
     identity : str
-        Name of this very trial in every log that repeats it, if the format has one.
+        Identifier of the trial in every log that repeats it, if the format has one.
     known : mapping of str to object
-        What the log says of the question, of what was asked for.
+        Values of the requested fields, such as the group of the question.
     by_name : bool
-        Whether the id is the question's in every task, unless one log has it in two of them.
+        Whether equal ids in different tasks are one question, unless one log has both.
     """
 
     system: str
@@ -158,7 +162,7 @@ class Trial:
 
 
 def _count(value: object) -> int | None:
-    """Return a number that is stated, or that of a list; None for anything else."""
+    """Return a stated positive number, or the length of a list; None for anything else."""
     number = len(value) if isinstance(value, list | dict) else value
     whole = isinstance(number, int) and not isinstance(number, bool)
     return number if whole and number > 0 else None  # type: ignore[operator, return-value]
@@ -166,7 +170,7 @@ def _count(value: object) -> int | None:
 
 @dataclass(frozen=True)
 class Totals:
-    """How many questions, trials of each and trials in all a log states; None where it does not.
+    """Numbers of questions, trials of each question and trials in all; None if not stated.
 
     Examples
     --------
@@ -183,25 +187,27 @@ class Totals:
     def stated_by(
         cls, questions: object = None, repeats: object = None, trials: object = None
     ) -> "Totals":
-        """Return what a log says, of which lists are counted and anything else is nothing."""
+        """Return the totals that a log states, as numbers or as lists."""
         return cls(*map(_count, (questions, repeats, trials)))
 
     @classmethod
     def of(cls, counts: Collection[int]) -> "Totals":
-        """Return what was read: numbers of trials by question."""
+        """Return the totals of numbers of trials by question."""
         return cls(len(counts), max(counts), sum(counts), min(counts))
 
     def fits(self, read: "Totals") -> bool:
-        """Whether what was read is what is stated."""
+        """Return whether the totals that were read are the stated ones."""
         stated = self.questions, self.trials, self.repeats, self.repeats
         numbers = read.questions, read.trials, read.repeats, read.least
         return all(total in (None, number) for total, number in zip(stated, numbers, strict=True))
 
     def holds(self, read: "Totals") -> bool:
-        """Whether what was read may be a part of what is stated, of a run that was broken off."""
-        whole = (self.questions or 0) * (self.repeats or 0)
+        """Return whether the totals that were read may be those of a run that was broken off."""
+        n_trials = (self.questions or 0) * (self.repeats or 0)
         pairs = (self.questions, read.questions), (self.repeats, read.repeats)
-        return (read.trials or 0) < whole and all((stated or 0) >= (n or 0) for stated, n in pairs)
+        return (read.trials or 0) < n_trials and all(
+            (stated or 0) >= (n or 0) for stated, n in pairs
+        )
 
     def __str__(self) -> str:
         if self.questions is None and self.repeats is None:
@@ -213,7 +219,7 @@ class Totals:
 
 
 def several_systems(subject: str, names: Iterable[object]) -> OutcomeError:
-    """Refuse one name for several systems."""
+    """Return the error for one name that was given to several systems."""
     return OutcomeError(
         f"a file must not name several systems if you name one; {subject} has "
         f"{shown(list(names))}. Give the path alone; if they are runs of one system, use ",
@@ -225,10 +231,30 @@ def several_systems(subject: str, names: Iterable[object]) -> OutcomeError:
 class Rows:
     """The trials of all logs.
 
-    Columns of questions that are wanted are in `roles`, by role; names of those that there are in
-    `offered`; the totals that a log states, by its number, in `stated`; the
-    logs whose questions are told apart by what was asked, in `by_content`; whether marks of a
-    scorer are all 0 or 1, in `certain`.
+    Parameters
+    ----------
+    options : ReadOptions
+    roles : dict of str to str
+        Names of the requested fields by role.
+    offered : dict
+        Names of the fields that logs have, for messages.
+    trials : list of Trial
+    logs : list of int
+        Number of the log of every trial.
+    names : list of str
+        Names of the logs.
+    notes : list of str
+        For the data card.
+    marks : dict of str to str
+        First log with each kind of marks.
+    tasks, filters : dict
+        Names of all tasks, and of all filters.
+    stated : dict of int to Totals
+        Totals that a log states, by its number.
+    by_content : set of int
+        Numbers of the logs whose questions are identified by their content.
+    certain : dict of str to bool
+        Whether all marks of a scorer are 0 or 1.
     """
 
     options: ReadOptions
@@ -249,13 +275,13 @@ class Rows:
     _pool: dict[Any, Any] = field(default_factory=dict)
 
     def open(self, name: str, run: str = "") -> None:
-        """Begin another log; the files of one run, one after another, are one log."""
+        """Begin another log; consecutive files of one run are one log."""
         if not run or run != self._run:
             self.names.append(name)
         self._run = run
 
     def add(self, trial: Trial) -> None:
-        """Take a trial of the log that was opened last."""
+        """Add a trial of the log that was opened last, or refuse it."""
         position = f"(trial {len(self.trials) + 1} of {self.names[-1]})"
         if is_missing(trial.question) or not str(trial.question).strip():
             raise OutcomeError(
@@ -281,38 +307,38 @@ class Rows:
             trial.outcome = None
         trial.reason = (trial.reason or "no mark") if is_missing(trial.outcome) else ""
         for name in ("system", "task", "question", "content", "reason", "fault"):
-            value = getattr(trial, name)  # one object for each text: a log repeats them
+            value = getattr(trial, name)  # repeated texts share one object
             setattr(trial, name, self._pool.setdefault((type(value), value), value))
         self.trials.append(trial)
         self.logs.append(len(self.names) - 1)
 
     def rename(self, name: str, system: str) -> None:
-        """Take another name for a system of a log; refuse one for several, unless they are one."""
+        """Record that `system` stands for a system that the log names; refuse several names."""
         names = self._renamed.setdefault((len(self.names), system), {})
         names.setdefault(name)
         if len(names) > 1 and self.options.same_system == "error":
             raise several_systems("the log", names)
 
     def note(self, text: str) -> None:
-        """Add what a person should know to the data card, once."""
+        """Add a note for the data card, unless it is there."""
         if text not in self.notes:
             self.notes.append(text)
 
     def marked_by(self, marker: str) -> None:
-        """Remember what the marks of the log that was opened last are."""
+        """Record the kind of marks of the log that was opened last."""
         self.marks.setdefault(marker, self.names[-1])
 
     def place(self, row: int) -> str:
-        """Return where a trial is, for a message."""
+        """Return the place of a trial for messages."""
         trial = self.trials[row]
         log = self.names[self.logs[row]]
-        named = trial.trial != "" and not log.endswith(str(trial.trial))
-        trial_name = f", trial {shown(trial.trial)}" if named else ""
+        has_name = trial.trial != "" and not log.endswith(str(trial.trial))
+        trial_name = f", trial {shown(trial.trial)}" if has_name else ""
         return f"question {shown(trial.question)}{trial_name} of {log}"
 
 
 def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
-    """Return the trials of all logs as a long table with one label for every question."""
+    """Return the trials of all logs as a long table."""
     if not rows.trials and rows.tasks:
         raise OutcomeError(
             f"task must be one of {', '.join(map(shown, rows.tasks))}; got "
@@ -331,12 +357,12 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     }  # fmt: skip
     if rows.options.answers:
         values["answer"] = [trial.answer for trial in rows.trials]
-    values |= {role: _said(rows, role, name) for role, name in rows.roles.items()}
+    values |= {role: _values_under_name(rows, role, name) for role, name in rows.roles.items()}
     return Columns({role: role for role in values} | rows.roles, values, at=rows.place)
 
 
-def _said(rows: Rows, role: str, name: str) -> list[object]:
-    """Return what the logs say of every trial, or of its question, under a name."""
+def _values_under_name(rows: Rows, role: str, name: str) -> list[object]:
+    """Return the value of a field for every trial, or refuse a field that no log has."""
     labels = [trial.task if name == "task" else trial.known.get(name) for trial in rows.trials]
     if all(label is None or label == "" for label in labels):
         subject = "trials" if role in BY_TRIAL else "questions"
@@ -350,16 +376,20 @@ def _said(rows: Rows, role: str, name: str) -> list[object]:
 
 
 def to_long(
-    rows: Rows, scores: Scores | None, usual: Scores, missing: MissingPolicy, rules: AnswerRules
+    rows: Rows,
+    scores: Scores | None,
+    default_scores: Scores,
+    missing: MissingPolicy,
+    rules: AnswerRules,
 ) -> tuple[LongForm, Scores]:
     """Return the trials of all logs in the long form, and the scores of their outcomes."""
-    scale = usual_scores((trial.outcome for trial in rows.trials), usual)
+    scale = usual_scores((trial.outcome for trial in rows.trials), default_scores)
     scale = scale if scores is None else scores
-    grouped = GROUP not in rows.roles and len({trial.task for trial in rows.trials}) > 1
-    if grouped:
-        rows.roles[GROUP] = "task"  # as it can be asked for
+    by_task = GROUP not in rows.roles and len({trial.task for trial in rows.trials}) > 1
+    if by_task:
+        rows.roles[GROUP] = "task"  # as with group="task"
     columns = to_columns(rows, scale)
-    if grouped:
+    if by_task:
         columns = _without_unclear_tasks(rows, columns)
     _check_missing(rows, missing)
     try:
@@ -375,14 +405,14 @@ def to_long(
 
 
 def _question_labels(rows: Rows) -> list[Any]:
-    """Return one label for every trial; an id must stand for one content."""
+    """Return the question label of every trial; refuse an id with two contents."""
     trials, key = rows.trials, rows.options.question_key
     tasks = list(dict.fromkeys(trial.task for trial in trials))
     several = len(tasks) > 1
     names = _names_within_tasks(rows) if several else [(None, str(t.question)) for t in trials]
-    # Where there is no content, the log does not say what was asked.
-    ids = [names[row] if t.content else row for row, t in enumerate(trials)]
-    for first, row in _repeats(ids) if key == "id" else ():
+    # Trials without content cannot be compared.
+    comparable_ids = [names[row] if t.content else row for row, t in enumerate(trials)]
+    for first, row in _repeated_keys(comparable_ids) if key == "id" else ():
         if trials[first].content != trials[row].content:
             raise OutcomeError(
                 f"an id must stand for one question with one right answer; {rows.place(first)} and "
@@ -392,26 +422,26 @@ def _question_labels(rows: Rows) -> list[Any]:
                 Argument("question_key", "unchecked"), ".",
             )  # fmt: skip
     if tasks != [""]:
-        within = any(task for task, _ in names)
+        named_by_task = any(task for task, _ in names)
         listed = ", ".join(filter(None, tasks))
-        rows.note(f"task{'s' * several}: {listed}" + "; questions TASK/ID" * within)
+        rows.note(f"task{'s' * several}: {listed}" + "; questions TASK/ID" * named_by_task)
     labels = [f"{task}/{name}" if task else name for task, name in names]
     if key == "content":
         rows.note("questions told apart by id and content: labels ID#DIGEST")
         return [f"{label}#{trial.content}" for label, trial in zip(labels, trials, strict=True)]
-    for first, row in _repeats(labels) if several else ():
+    for first, row in _repeated_keys(labels) if several else ():
         if names[first] != names[row]:
             raise OutcomeError(
                 f"TASK/ID must name one question; {rows.place(row)} and {rows.place(first)} are "
                 f"both {labels[row]!r}. Read the tasks one by one, or use ",
                 Argument("question_key", "content"), ".",
             )  # fmt: skip
-    plain = not several and all(type(trial.question) is int for trial in trials)
-    return [trial.question for trial in trials] if plain else labels
+    are_integers = not several and all(type(trial.question) is int for trial in trials)
+    return [trial.question for trial in trials] if are_integers else labels
 
 
 def _names_within_tasks(rows: Rows) -> list[tuple[str | None, str]]:
-    """Return task and id of every trial; no task where the id names the question in all of them."""
+    """Return task and id of the question of every trial; None if the id alone identifies it."""
     tasks: dict[tuple[int, str], str] = {}
     names = [str(trial.question) for trial in rows.trials]
     ambiguous = {
@@ -426,24 +456,28 @@ def _names_within_tasks(rows: Rows) -> list[tuple[str | None, str]]:
 
 
 def _without_unclear_tasks(rows: Rows, columns: Columns) -> Columns:
-    """Return the columns without tasks as groups, where a question has none or several."""
+    """Return the columns without tasks as groups if a question has no task or several."""
     tasks: dict[Any, set[Any]] = {}
     for question, task in zip(columns.values["question"], columns.values[GROUP], strict=True):
         tasks.setdefault(question, set()).add(task)
-    unclear = [question for question, named in tasks.items() if len(named) > 1 or "" in named]
+    unclear = [
+        question
+        for question, tasks_of_question in tasks.items()
+        if len(tasks_of_question) > 1 or "" in tasks_of_question
+    ]
     if not unclear:
         return columns
     rows.notes.remove(f"{GROUP} = 'task'")
-    of = "in no task" if "" in tasks[unclear[0]] else "in several tasks"
+    first_words = "in no task" if "" in tasks[unclear[0]] else "in several tasks"
     rows.note(
         f"tasks are no groups of the questions: {len(unclear)} of {len(tasks)} are in several "
-        f"tasks or in none (first: {shown(unclear[0])}, {of})"
+        f"tasks or in none (first: {shown(unclear[0])}, {first_words})"
     )
     return columns.without(GROUP)
 
 
 def _note_stated(rows: Rows, questions: list[Any]) -> None:
-    """Say whether questions and trials are as many as the logs state."""
+    """Note whether the numbers of questions and trials are those that logs state."""
     counts: dict[int, Counter[Any]] = {log: Counter() for log in rows.stated}
     for log, trial, question in zip(rows.logs, rows.trials, questions, strict=True):
         if log in counts:
@@ -474,9 +508,9 @@ def _note_stated(rows: Rows, questions: list[Any]) -> None:
 
 
 def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
-    """Return a number for every trial within its question; a trial may not come twice."""
+    """Return the number of every trial within its question; refuse repeated trials."""
     trials, logs = rows.trials, rows.logs
-    for first, row in _repeats([trial.identity or row for row, trial in enumerate(trials)]):
+    for first, row in _repeated_keys([trial.identity or row for row, trial in enumerate(trials)]):
         raise OutcomeError(
             f"every trial must come once; {rows.place(first)} is, by its own identifier, "
             f"{rows.place(row)} again. One log repeats or continues the other: leave the "
@@ -484,13 +518,15 @@ def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
         )
     cells = [(trial.system, question) for trial, question in zip(trials, questions, strict=True)]
     names = zip(cells, logs, (trial.trial for trial in trials), strict=True)
-    for _, row in _repeats(names):
+    for _, row in _repeated_keys(names):
         raise OutcomeError(
             f"every trial must come once; {rows.place(row)} occurs twice there. Remove one, or "
             "number the trials."
         )
-    again = [(first, row) for first, row in _repeats(cells) if logs[first] != logs[row]]
-    for first, row in again if rows.options.same_system == "error" else ():
+    in_later_logs = [
+        (first, row) for first, row in _repeated_keys(cells) if logs[first] != logs[row]
+    ]
+    for first, row in in_later_logs if rows.options.same_system == "error" else ():
         raise OutcomeError(
             f"a system must be evaluated once; {shown(trials[row].system)} has "
             f"{rows.place(first)} and again {rows.place(row)}. If each log holds further trials, "
@@ -498,7 +534,7 @@ def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
             "; if they are different systems, name them: ",
             Argument("source", {"a": "first.log", "b": "second.log"}, "load"), ".",
         )  # fmt: skip
-    for system in dict.fromkeys(trials[row].system for _, row in again):
+    for system in dict.fromkeys(trials[row].system for _, row in in_later_logs):
         rows.note(f"several logs of {shown(system)}: each holds further trials")
     numbers: Counter[tuple[str, Any]] = Counter()
     labels = []
@@ -508,8 +544,8 @@ def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
     return labels
 
 
-def _repeats(keys: Iterable[Hashable]) -> Iterator[tuple[int, int]]:
-    """Yield every row whose key an earlier row has, behind the first row that has it."""
+def _repeated_keys(keys: Iterable[Hashable]) -> Iterator[tuple[int, int]]:
+    """Yield (first row, row) for every row whose key an earlier row has."""
     firsts: dict[Hashable, int] = {}
     for row, key in enumerate(keys):
         first = firsts.setdefault(key, row)
@@ -518,7 +554,7 @@ def _repeats(keys: Iterable[Hashable]) -> Iterator[tuple[int, int]]:
 
 
 def _note_marks(rows: Rows) -> None:
-    """Say what the marks are; systems marked in different ways are hard to compare."""
+    """Note the kind of marks, or that there are several kinds."""
     if len(rows.marks) == 1:
         rows.note(f"marks are {next(iter(rows.marks))}")
     elif rows.marks:
@@ -527,9 +563,9 @@ def _note_marks(rows: Rows) -> None:
 
 
 def _check_empty(rows: Rows, scale: Scores | None) -> None:
-    """Warn of trials that returned nothing, or failed, and yet have the lowest mark."""
+    """Warn about failed or empty trials with the lowest mark, or make them missing."""
     scores = {**CORRECT_INCORRECT, **BINARY} if scale is None else scale
-    if isinstance(scores, NumberScale):  # which has no numbers before they are read
+    if isinstance(scores, NumberScale):  # which is empty before outcomes are encoded
         numbers = [trial.outcome for trial in rows.trials if not is_missing(trial.outcome)]
         scores = {number: number for number in numbers if isinstance(number, int | float)}
     lowest = min(scores.values(), default=None)
@@ -559,18 +595,20 @@ def _check_empty(rows: Rows, scale: Scores | None) -> None:
 
 
 def usual_scores(outcomes: Iterable[object], of_numbers: Scores) -> Scores:
-    """Return the scores of outcomes where none are given: Inspect's, if these are its marks.
+    """Return the default scores: those of C and I of Inspect if outcomes are its marks.
 
-    P and N (partial credit, no answer) have none: what they are worth is for the user to say.
+    P and N (partial credit, no answer) have no default score.
     """
     marks = [mark for mark in outcomes if not is_missing(mark)]
-    known = all(isinstance(mark, str) and mark in (*CORRECT_INCORRECT, "P", "N") for mark in marks)
-    is_inspect = known and any(mark in CORRECT_INCORRECT for mark in marks)
+    are_letters = all(
+        isinstance(mark, str) and mark in (*CORRECT_INCORRECT, "P", "N") for mark in marks
+    )
+    is_inspect = are_letters and any(mark in CORRECT_INCORRECT for mark in marks)
     return CORRECT_INCORRECT if is_inspect else of_numbers
 
 
 def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
-    """Note the trials without an outcome by reason, or refuse them."""
+    """Note the number of missing outcomes by reason, or refuse them."""
     gaps = [row for row, trial in enumerate(rows.trials) if is_missing(trial.outcome)]
     if not gaps:
         return
@@ -586,11 +624,11 @@ def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
 
 
 def note_names(long: LongForm, files: Sequence[str]) -> LongForm:
-    """Say where names of systems are time stamps, paths, prompts or ids, and how to name them."""
+    """Note names of systems that look like time stamps, paths, prompts or ids, with a remedy."""
     names = [str(system) for system in long.systems]
     prompts = [name for name in names if len(name) > 120 or "\n" in name or len(name.split()) > 9]
-    paths = [name for name in names if _PATH.search(name) and name not in prompts]
-    stamps = [name for name in names if _STAMP.search(name) and name not in (*prompts, *paths)]
+    paths = [name for name in names if _PATH_NAME.search(name) and name not in prompts]
+    stamps = [name for name in names if _TIME_STAMP.search(name) and name not in (*prompts, *paths)]
     kinds = {"a prompt": prompts, "a path": paths, "a time stamp": stamps * (len(stamps) > 1),
              "an identifier": list(filter(_UUID.match, names))}  # fmt: skip
     notes = []
@@ -611,29 +649,30 @@ def note_names(long: LongForm, files: Sequence[str]) -> LongForm:
 
 
 def note_uneven(long: LongForm, scores: Scores) -> LongForm:
-    """Say where single trials stand beside repeated ones, or one question has many times others.
+    """Note single trials beside repeated ones, and questions with many times the median of trials.
 
-    A run was broken off, perhaps; or what has no label of its own has a common one.
+    Perhaps the run was broken off, or a label such as "unknown" stands for several questions.
     """
     trials, stopped = long.slots(scores).sum(axis=-1), long.stopped_systems(scores)
     doubts = []
     for system, system_trials, stops in zip(long.systems, trials, stopped, strict=True):
         if stops and long.counted is None:
             continue
-        tried = system_trials[system_trials > 0]
-        many = 5 * np.median(tried) if len(tried) > 2 else np.inf
-        if tried.max(initial=0) > many:
-            place = int(system_trials.argmax())
+        trials_of_tried = system_trials[system_trials > 0]
+        max_usual = 5 * np.median(trials_of_tried) if len(trials_of_tried) > 2 else np.inf
+        if trials_of_tried.max(initial=0) > max_usual:
+            position = int(system_trials.argmax())
             doubts.append(
-                f"CHECK: question {shown(long.questions[place])} of {shown(system)} has "
-                f"{system_trials[place]} trials, and the median question {np.median(tried):g}; "
-                "does its label stand for several questions, or for an unknown one?"
+                f"CHECK: question {shown(long.questions[position])} of {shown(system)} has "
+                f"{system_trials[position]} trials, and the median question "
+                f"{np.median(trials_of_tried):g}; does its label stand for several questions, or "
+                "for an unknown one?"
             )
-        single = int((system_trials == 1).sum())
-        if single and system_trials.max() > 1:
+        n_single = int((system_trials == 1).sum())
+        if n_single and system_trials.max() > 1:
             first = long.questions[int(np.argmax(system_trials == 1))]
             doubts.append(
-                f"CHECK: {single} of {len(system_trials)} questions of {shown(system)} have a "
+                f"CHECK: {n_single} of {len(system_trials)} questions of {shown(system)} have a "
                 f"single trial, others up to {system_trials.max()} (first: {shown(first)}); was "
                 "the run broken off?"
             )

@@ -1,4 +1,4 @@
-"""Every table of a result by its name: metrics, differences, analyses."""
+"""`table`: the tables of a result by name: metrics, comparisons and other analyses."""
 
 from collections.abc import Callable
 from functools import partial
@@ -144,7 +144,7 @@ def names_of(fit: Result) -> list[str]:
 
 
 def tables_of(fit: Fit | Verification, *, questions: bool = False) -> dict[str, ShownTable]:
-    """Return every table of a result by its name; that of its questions if requested."""
+    """Return all tables of a result by name, with the table of questions if requested."""
     if isinstance(fit, Verification):
         return {"verification": ShownTable.of(fit.table, "verification")}
     fit = Result.of(fit, None)

@@ -1,9 +1,9 @@
-"""Tables of records with named fields: CSV, TSV, JSON Lines, JSON arrays, and Parquet.
+"""Read records with named fields from CSV, TSV, JSON Lines, JSON and Parquet.
 
-Every row is accounted for, and every cell of CSV is matched as it is written. Cells that a
-spreadsheet would run as formulas are written so that it shows them. Text is read as Parquet stores
-it, by a dictionary: a value that stands in every row is in memory once. Of the columns of what was
-asked only digests are kept.
+Every row becomes a record or an error, and cells of CSV are compared as they are written. Cells
+that a spreadsheet would run as formulas are written with an apostrophe. Text is kept by a
+dictionary, as Parquet stores it, so that a repeated value is in memory once. Of columns of content
+only digests are kept.
 """
 
 import csv
@@ -26,58 +26,68 @@ from bayesatk.data import long_tables
 from bayesatk.data.columns import Columns, Picked
 from bayesatk.data.roles import KEY, MAX_SCANNED_ROWS, Sample, normalized_name, usual_names
 from bayesatk.data.validation import NumberScale, OutcomeError, Scores, number_of, shown
-from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
-from bayesatk.io.sources import largest, opened, too_large, total
+from bayesatk.io.json_stream import decoded, members, parsed_lines, placed_records, value_at
+from bayesatk.io.sources import budget_in_use, max_value_size, open_regular_file, too_large
 
-# What spreadsheets take for the beginning of a formula (OWASP, CSV injection), behind apostrophes.
+# How formulas of spreadsheets begin (OWASP, CSV injection), perhaps after apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_CSV_LIMIT = threading.RLock()
+_CSV_LIMIT_LOCK = threading.RLock()
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 
-Named = tuple[int, tuple[str, ...], Any]  # number, names and fields of a record
+NumberedRecord = tuple[int, tuple[str, ...], Any]  # number, field names and fields
 
 
 def text_blocks(
     kind: str, file: BinaryIO, picked: Picked, records: str | None, known: Collection[Any]
 ) -> Generator[Columns]:
-    """Yield the columns that matter of some records of a file of text after the other.
+    """Yield the columns with a role of a text file, in blocks of records.
 
-    Names of columns that are `known` were there when the columns were picked.
+    Parameters
+    ----------
+    kind : str
+        Format of the file.
+    file : file of bytes
+    picked : Picked
+    records : str, optional
+        Place of the records in a JSON document.
+    known : collection
+        Names of columns that were there when the columns were picked; a later one with a usual
+        name is refused.
     """
     word = {"jsonl": "line", "json": "record"}.get(kind, "row")
-    needed, seen, first_names = picked.needed, {*known}, None
+    needed, known_names, first_names = picked.needed, {*known}, None
     block: list[tuple[Any, ...]] = []
-    for number, names, record in records_of(kind, file, records):
-        if names is not first_names:  # rows of delimited text all have the same
-            where, first_names = f"{word} {number}", names
-            twice = [name for name in needed if names.count(name) > 1]
-            if twice:
+    for number, names, record in read_records(kind, file, records):
+        if names is not first_names:  # rows of delimited text share one header
+            place, first_names = f"{word} {number}", names
+            repeated = [name for name in needed if names.count(name) > 1]
+            if repeated:
                 raise OutcomeError(
-                    f"column names must be distinct; got {shown(twice[0])} more than once. Rename "
-                    "one of them."
+                    f"column names must be distinct; got {shown(repeated[0])} more than once. "
+                    "Rename one of them."
                 )
-            late = [
+            late_names = [
                 name
                 for name in names
-                if name not in seen and normalized_name(name) in usual_names()
+                if name not in known_names and normalized_name(name) in usual_names()
             ]
-            if late:
+            if late_names:
                 raise OutcomeError(
-                    f"{where} has the field {late[0]!r}, which no record before has. Give it to "
-                    "one of the first, or leave it out: ", Argument("ignore", late), ".",
+                    f"{place} has the field {late_names[0]!r}, which no record before has. Give it "
+                    "to one of the first, or leave it out: ", Argument("ignore", late_names), ".",
                 )  # fmt: skip
-        cells = [record[name] if name in record else at(record, name) for name in needed]
+        cells = [record[name] if name in record else value_at(record, name) for name in needed]
         block.append((number, *cells))
-        if len(block) == ROWS:
-            yield _table(picked, word, block)
+        if len(block) == _MAX_ROWS_PER_BLOCK:
+            yield _columns_of_block(picked, word, block)
             block = []
     if block:
-        yield _table(picked, word, block)
+        yield _columns_of_block(picked, word, block)
 
 
 def _no_records(records: str | None, arrays: Sequence[str]) -> OutcomeError:
-    """Refuse a document without records, and say where it has arrays of objects."""
+    """Return the error for a document without records, with the places of its arrays."""
     hint = f"There are arrays in {shown(list(arrays))[1:-1]}. " if arrays else ""
     return OutcomeError(
         f"the file must have an array of records{f' at {records}' if records else ''}, or one "
@@ -87,8 +97,8 @@ def _no_records(records: str | None, arrays: Sequence[str]) -> OutcomeError:
     )  # fmt: skip
 
 
-def _table(picked: Picked, word: str, block: list[tuple[Any, ...]]) -> Columns:
-    """Return the columns of some records; cells of delimited text say what they are."""
+def _columns_of_block(picked: Picked, word: str, block: list[tuple[Any, ...]]) -> Columns:
+    """Return a block of records as columns; cells of delimited text are restored."""
     numbers, *cells = map(list, zip(*block, strict=True))
     pool: dict[Any, Any] = {}  # one object for each text: a table repeats its labels
     columns = {
@@ -100,13 +110,13 @@ def _table(picked: Picked, word: str, block: list[tuple[Any, ...]]) -> Columns:
     return picked.table(lambda name, role: columns[name], word=word, numbers=numbers)
 
 
-def records_of(kind: str, file: BinaryIO, records: str | None) -> Generator[Named]:
-    """Yield number, names and fields of every record of a file of text."""
+def read_records(kind: str, file: BinaryIO, records: str | None) -> Generator[NumberedRecord]:
+    """Yield number, field names and fields of every record of a text file."""
     if kind in SEPARATORS:
         yield from _delimited_records(file, SEPARATORS[kind])
         return
-    found = _records_of_lines if kind == "jsonl" else _records_of_document
-    for number, record in found(file, records):
+    numbered_records = _records_of_lines if kind == "jsonl" else _records_of_document
+    for number, record in numbered_records(file, records):
         if not isinstance(record, dict):
             word = "line" if kind == "jsonl" else "record"
             raise OutcomeError(
@@ -121,16 +131,18 @@ def _records_of_document(file: BinaryIO, records: str | None) -> Iterator[tuple[
         yield from _records_at(file, records)
         return
     with decoded(file) as text:
-        # Where tools put records that are not the whole document.
+        # Keys under which tools put records.
         usual_keys = (
             "results performances instances records rows data items examples cases samples "
             "episodes trials runs"
         )
         records_key, names = None, None
         arrays: list[str] = []
-        by_key: dict[str, list[Any]] = {}  # shapes of the members of objects, of "" the document
+        by_key: dict[str, list[Any]] = {}  # shapes of the members of an object; "" is the document
         for key, number, record in members(text, frozenset(usual_keys.split())):
-            if key == "columns" and isinstance(record, list):  # of a table in rows, as MLflow has
+            if key == "columns" and isinstance(
+                record, list
+            ):  # of a table in rows, as MLflow writes it
                 names = record
             if names and isinstance(record, list) and isinstance(number, int):
                 record = dict(zip(names, record, strict=False))
@@ -155,21 +167,21 @@ def _records_of_document(file: BinaryIO, records: str | None) -> Iterator[tuple[
 
 
 def _records_at(file: BinaryIO, place: str) -> Iterator[tuple[int, Any]]:
-    """Yield number and value of the records at a place of a document; at "" its members."""
+    """Yield number and value of the records at a place of a document; "" is the document."""
     number = -1
     file.seek(0)
     with decoded(file) as text:
-        parts = parts_of(text, place, {}) if place else (
+        parts = placed_records(text, place, {}) if place else (
             (key, key, value) for key, _, value in members(text)
         )  # fmt: skip
-        for number, record in enumerate(_parts(parts)):
+        for number, record in enumerate(_members_of_part(parts)):
             yield number, record
     if number < 0:
         raise _no_records(place, ())
 
 
-def _parts(parts: Iterable[tuple[str, Any, Any]]) -> Iterator[Any]:
-    """Yield the records of a part of a document; those of an object with their keys."""
+def _members_of_part(parts: Iterable[tuple[str, Any, Any]]) -> Iterator[Any]:
+    """Yield the records of parts of a document; records of an object get its keys."""
     for _, key, value in parts:
         inner = value.items() if isinstance(value, dict) and isinstance(key, int) else ()
         if inner and _are_keyed([_shape(record) for _, record in inner]):
@@ -179,24 +191,26 @@ def _parts(parts: Iterable[tuple[str, Any, Any]]) -> Iterator[Any]:
 
 
 def _shape(value: object) -> object:
+    """Return the set of keys of an object, any other value as it is."""
     return set(value) if isinstance(value, dict) else value
 
 
 def _are_keyed(values: Sequence[Any]) -> bool:
-    """Whether members of a document are records by key: objects of a kind, or lists of marks."""
+    """Return whether shapes are those of records by key: objects with a common key, or marks."""
     if len(values) > 1 and all(isinstance(value, set) for value in values):
         return bool(set.intersection(*values))
     return len(values) > 1 and all(map(_are_marks, values))
 
 
 def _are_marks(value: object) -> bool:
+    """Return whether a value is a list of marks."""
     return isinstance(value, list) and bool(value) and not any(
         isinstance(mark, list | dict) for mark in value
     )  # fmt: skip
 
 
 def _keyed(key: object, value: object) -> object:
-    """Return a record that stands under a key, with the key; a list of marks is one."""
+    """Return a record with its key as a field; a list of marks is the outcome of a record."""
     if not isinstance(key, str):
         return value
     fields = value if isinstance(value, dict) else {"outcome": value}
@@ -204,19 +218,19 @@ def _keyed(key: object, value: object) -> object:
 
 
 def _arrays(key: str, value: object) -> list[str]:
-    """Return where the member of a document has records: there, or one level below."""
+    """Return the paths of records in a member of a document: itself, or one level below."""
     inner = value.items() if isinstance(value, dict) else ()
-    places = [(key, value), *((f"{key}.{name}", below) for name, below in inner)]
-    return [place for place, found in places
-            if (isinstance(found, list) and found and isinstance(found[0], dict))
-            or (isinstance(found, dict) and _are_keyed(list(map(_shape, found.values()))))
+    members = [(key, value), *((f"{key}.{name}", below) for name, below in inner)]
+    return [path for path, member in members
+            if (isinstance(member, list) and member and isinstance(member[0], dict))
+            or (isinstance(member, dict) and _are_keyed(list(map(_shape, member.values()))))
             ]  # fmt: skip
 
 
 def _records_of_lines(file: BinaryIO, records: str | None) -> Iterator[tuple[int, Any]]:
-    """Yield number and value of every line, or of the records within it."""
+    """Yield line number and value of every line, or of the records within it."""
     for line, value in parsed_lines(file):
-        within = [value] if records is None else at(value, records)
+        within = [value] if records is None else value_at(value, records)
         if isinstance(within, dict) and records is not None:
             within = list(itertools.starmap(_keyed, within.items()))
         if not isinstance(within, list):
@@ -226,11 +240,11 @@ def _records_of_lines(file: BinaryIO, records: str | None) -> Iterator[tuple[int
         yield from ((line, record) for record in within)
 
 
-def _delimited_records(file: BinaryIO, separator: str) -> Iterator[Named]:
-    """Yield the rows of delimited text, numbered by the line on which they begin."""
+def _delimited_records(file: BinaryIO, separator: str) -> Iterator[NumberedRecord]:
+    """Yield the rows of delimited text with the number of their first line."""
     with _long_cells(), decoded(file, newline="") as text:
         if separator == "," and re.match(r"[^,\n]*;[^,\n]*$", text.readline().strip()):
-            separator = ";"  # as spreadsheets write where the comma is the decimal point
+            separator = ";"  # as spreadsheets write where the decimal point is a comma
         text.seek(0)
         rows = _delimited_rows(text, separator)
         header = tuple(next(rows, (0, ()))[1])
@@ -249,8 +263,8 @@ def _delimited_records(file: BinaryIO, separator: str) -> Iterator[Named]:
 
 
 def _delimited_rows(text: TextIO, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield every row that is not blank with the line on which it begins, within the budget."""
-    length, limit = 0, largest()
+    """Yield first line and cells of every row that is not blank, within the budget."""
+    length, limit = 0, max_value_size()
 
     def lines() -> Iterator[str]:
         nonlocal length
@@ -278,8 +292,8 @@ def _delimited_rows(text: TextIO, separator: str) -> Iterator[tuple[int, list[st
 
 @contextmanager
 def _long_cells() -> Iterator[None]:
-    """Lift the csv module's limit of a cell, one for the whole process: rows are measured here."""
-    with _CSV_LIMIT:
+    """Lift the limit of the csv module on cells, which is global; rows have a limit here."""
+    with _CSV_LIMIT_LOCK:
         limit = csv.field_size_limit(sys.maxsize)
         try:
             yield
@@ -288,7 +302,7 @@ def _long_cells() -> Iterator[None]:
 
 
 def _restored(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return the cells of delimited text as they were before it was made safe for spreadsheets."""
+    """Return the cells of delimited text without the apostrophes of `defused`."""
     texts = {cell: restored(cell) for cell in set().union(*columns.values())}
     for cell, text in texts.items():
         if cell != text and texts.get(text) == text:
@@ -299,26 +313,26 @@ def _restored(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return {name: [texts[cell] for cell in cells] for name, cells in columns.items()}
 
 
-def marks_as_said(table: Columns, scores: Scores) -> Columns:
-    """Return a table whose outcomes that are text are what the text says: numbers, true, false."""
+def parse_marks(table: Columns, scores: Scores) -> Columns:
+    """Return a table with texts of outcomes replaced by the numbers or flags they stand for."""
     cells = table.values.get("outcome")
     if not isinstance(cells, list) or not any(isinstance(cell, str | list) for cell in cells):
         return table
-    numbers = _numbers(scores)
+    numbers = _numeric_outcomes(scores)
     texts = {cell for cell in cells if isinstance(cell, str)}
-    said = {text: _from_text(text, scores, numbers) for text in texts}
+    marks_by_text = {text: _parsed_mark(text, scores, numbers) for text in texts}
 
     def mark(cell: Any) -> Any:
         if isinstance(cell, list):
-            return [_from_text(one, scores, numbers) if isinstance(one, str) else one
-                    for one in cell]  # fmt: skip
-        return said[cell] if isinstance(cell, str) else cell
+            return [_parsed_mark(element, scores, numbers) if isinstance(element, str) else element
+                    for element in cell]  # fmt: skip
+        return marks_by_text[cell] if isinstance(cell, str) else cell
 
     return table.with_column("outcome", table.roles["outcome"], list(map(mark, cells)))
 
 
-def _numbers(scores: Scores) -> dict[Decimal, object]:
-    """Return the numeric outcomes by their exact decimal value, as Python writes it."""
+def _numeric_outcomes(scores: Scores) -> dict[Decimal, object]:
+    """Return the numeric outcomes of the scores by their exact decimal values."""
     labels_by_text = {
         str(int(label)) if isinstance(label, bool) else str(label): label
         for label in scores
@@ -328,16 +342,17 @@ def _numbers(scores: Scores) -> dict[Decimal, object]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a decimal number."""
+    """Return whether a text is a decimal number without white space."""
     return text.strip() == text != "" and number_of(text) is not None
 
 
-def _from_text(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -> object:
-    """Return what a cell says: an outcome as it is written, a number, true/false, or nothing.
+def _parsed_mark(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -> object:
+    """Return the outcome of a cell: a scored text, a number, true/false, None, or the text itself.
 
     Examples
     --------
-    >>> [_from_text(text, {0: 0.0, 1: 1.0}, {Decimal(1): 1}) for text in ("1.0", "TRUE", "", "1_0")]
+    >>> scores, numbers = {0: 0.0, 1: 1.0}, {Decimal(1): 1}
+    >>> [_parsed_mark(text, scores, numbers) for text in ("1.0", "TRUE", "", "1_0")]
     [1, True, None, '1_0']
     """
     stripped = text.strip()
@@ -354,9 +369,9 @@ def _from_text(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -> 
 
 
 def defused(cell: Any) -> Any:
-    """Return a cell with an apostrophe before what would be a formula; numbers stay as they are.
+    """Return a cell with an apostrophe before a formula of spreadsheets; numbers do not change.
 
-    No two cells become the same, and `restored` is the inverse.
+    Different cells stay different, and `restored` is the inverse.
 
     Examples
     --------
@@ -368,7 +383,7 @@ def defused(cell: Any) -> Any:
 
 
 def restored(cell: str) -> str:
-    """Return the text that `defused` was given.
+    """Return the cell that `defused` made a text of.
 
     Examples
     --------
@@ -378,74 +393,84 @@ def restored(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
-ROWS = 1 << 18  # read at once: some tens of MB
-_CELL = 8  # bytes of a cell that is kept
+_MAX_ROWS_PER_BLOCK = 1 << 18  # some tens of MB
+_BYTES_PER_CELL = 8  # of a column in memory
 
 
 def parquet_blocks(path: Path, picked: Picked, whole: bool) -> Generator[Columns]:
-    """Yield the columns that matter of some rows after the other; the whole must fit at once."""
-    with readable():
+    """Yield the columns with a role of a Parquet file, in blocks of rows.
+
+    If `whole`, all blocks together must fit into the budget.
+    """
+    with parquet_errors():
         needed = picked.needed
         file = open_parquet(path, needed)
-        most = total() // (len(needed) * _CELL)
-        if whole and file.metadata.num_rows > most:
-            raise too_large("the file, to be read whole,", most, "rows", file.metadata.num_rows)
-        first_row, held = 0, 0
+        max_rows = budget_in_use() // (len(needed) * _BYTES_PER_CELL)
+        if whole and file.metadata.num_rows > max_rows:
+            raise too_large("the file, to be read whole,", max_rows, "rows", file.metadata.num_rows)
+        first_row, bytes_in_memory = 0, 0
         pool: dict[str, str] = {}  # one object for each text: a table repeats its labels
-        for batch in batches(file, needed):
-            cells = {name: _cells(batch, name) for name in needed}
-            held += sum(column.nbytes for column in cells.values() if not _is_text(column.type))
-            if whole and held > total():
-                raise too_large("the columns, unpacked,", total(), "bytes")
+        for batch in bounded_batches(file, needed):
+            cells = {name: _column_of_batch(batch, name) for name in needed}
+            bytes_in_memory += sum(
+                column.nbytes for column in cells.values() if not _is_text(column.type)
+            )
+            if whole and bytes_in_memory > budget_in_use():
+                raise too_large("the columns, unpacked,", budget_in_use(), "bytes")
             yield picked.table(
-                partial(_values, cells, pool),
+                partial(_column_values, cells, pool),
                 numbers=range(first_row, first_row + batch.num_rows),
             )
             first_row += batch.num_rows
 
 
 def sample_of_parquet(path: Path, sample: Callable[..., Sample]) -> Sample:
-    """Scan the first rows of the columns whose cells are short; of the others, keep the names."""
-    with readable():
+    """Return the first rows of a Parquet file; of columns with long cells only the names."""
+    with parquet_errors():
         file = open_parquet(path)
         names = list(file.schema_arrow.names)
         group = _chunks(file.metadata.row_group(0)) if file.metadata.num_row_groups else []
-        longest = 200  # bytes of a cell
-        wide = {chunk.path_in_schema.partition(".")[0] for chunk in group
-                if chunk.total_uncompressed_size > longest * max(chunk.num_values, 1)}  # fmt: skip
-        short = [name for name in names if name not in wide]
-        at_once = 64  # rows: a text that many share is in memory once, until it is Python's
-        rows = (row for batch in batches(file, short)
-                for first in range(0, min(len(batch), MAX_SCANNED_ROWS + 1), at_once)
-                for row in batch.slice(first, at_once).to_pylist())  # fmt: skip
-        found = sample(rows, known=names)
-        cells = {name: cells for name, cells in found.cells.items() if name not in wide}
-        return replace(found, cells=cells, fields=tuple(_types(file.schema_arrow)))
+        max_cell_bytes = 200  # on average
+        long_columns = {
+            chunk.path_in_schema.partition(".")[0]
+            for chunk in group
+            if chunk.total_uncompressed_size > max_cell_bytes * max(chunk.num_values, 1)
+        }
+        short_columns = [name for name in names if name not in long_columns]
+        rows_at_once = 64  # as Python objects, repeated texts are in memory many times
+        rows = (row for batch in bounded_batches(file, short_columns)
+                for first in range(0, min(len(batch), MAX_SCANNED_ROWS + 1), rows_at_once)
+                for row in batch.slice(first, rows_at_once).to_pylist())  # fmt: skip
+        scanned = sample(rows, known=names)
+        cells = {name: cells for name, cells in scanned.cells.items() if name not in long_columns}
+        return replace(scanned, cells=cells, fields=tuple(_types(file.schema_arrow)))
 
 
 def records_of_parquet(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file, with the columns of these names that it has."""
-    with readable():
+    """Yield the rows of a Parquet file, with those of the named columns that it has."""
+    with parquet_errors():
         file = open_parquet(path)
-        for batch in batches(file, [name for name in file.schema_arrow.names if name in names]):
+        for batch in bounded_batches(
+            file, [name for name in file.schema_arrow.names if name in names]
+        ):
             yield from batch.to_pylist()
 
 
 def columns_and_rows(path: Path) -> tuple[list[str], int]:
-    """Return the names of the columns of a file, and the number of rows that it says it has."""
-    with readable():
+    """Return the names of the columns of a Parquet file, and its stated number of rows."""
+    with parquet_errors():
         file = open_parquet(path)
         return list(file.schema_arrow.names), int(file.metadata.num_rows)
 
 
 def open_parquet(path: Path, fields: Iterable[str] = ()) -> Any:
-    """Return a file to read: its columns of text, and such fields within fields, as dictionaries.
+    """Return an opened Parquet file, with text columns and text `fields` as dictionaries.
 
-    Those that are stored as differences cannot be read so.
+    Columns with delta encoding cannot be read as dictionaries.
     """
     from pyarrow import parquet
 
-    with opened(path):
+    with open_regular_file(path):
         plain = parquet.ParquetFile(path, pre_buffer=False)
     types = _types(plain.schema_arrow)
     coded = {
@@ -462,7 +487,7 @@ def open_parquet(path: Path, fields: Iterable[str] = ()) -> Any:
 
 
 def _types(fields: Iterable[Any], within: str = "") -> dict[str, Any]:
-    """Return the types of columns, and of fields within fields by their dotted paths."""
+    """Return the types of columns and of nested fields, by dotted path."""
     from pyarrow import types
 
     types_by_path = {}
@@ -474,6 +499,7 @@ def _types(fields: Iterable[Any], within: str = "") -> dict[str, Any]:
 
 
 def _is_text(kind: Any) -> bool:
+    """Return whether a type of pyarrow is text or bytes, or a dictionary of these."""
     from pyarrow import types
 
     kind = kind.value_type if types.is_dictionary(kind) else kind
@@ -481,37 +507,44 @@ def _is_text(kind: Any) -> bool:
 
 
 def _chunks(row_group: Any) -> list[Any]:
+    """Return the metadata of the column chunks of a row group."""
     return [row_group.column(column) for column in range(row_group.num_columns)]
 
 
-def batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
+def bounded_batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
     """Yield record batches of some columns, each within the budget."""
     from pyarrow import types
 
-    if file.metadata.num_rows > total():
-        raise too_large("the file", total(), "rows", file.metadata.num_rows)
+    if file.metadata.num_rows > budget_in_use():
+        raise too_large("the file", budget_in_use(), "rows", file.metadata.num_rows)
     coded = {name for name, kind in _types(file.schema_arrow).items() if types.is_dictionary(kind)}
     within = tuple(f"{name}." for name in names)
     for group in range(file.metadata.num_row_groups):
         chunks = _chunks(file.metadata.row_group(group))
         chunks = [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(within)]
         nested = [chunk.num_values for chunk in chunks if "." in chunk.path_in_schema]
-        size = sum(max(0, chunk.total_uncompressed_size) for chunk in chunks) + _CELL * sum(nested)
-        if size > total():
-            raise too_large(f"row group {group}, unpacked,", total(), "bytes", size)
-        # A value that is not in memory once may be as long as all of them are in the file.
+        size = sum(
+            max(0, chunk.total_uncompressed_size) for chunk in chunks
+        ) + _BYTES_PER_CELL * sum(nested)
+        if size > budget_in_use():
+            raise too_large(f"row group {group}, unpacked,", budget_in_use(), "bytes", size)
+        # One value without a dictionary may be as long as the whole chunk.
         long = any(
             chunk.path_in_schema not in coded
             and (chunk.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY") or nested)
             for chunk in chunks
         )
-        rows = min(ROWS, max(1, total() // (4 * size + 1))) if long else ROWS
+        rows = (
+            min(_MAX_ROWS_PER_BLOCK, max(1, budget_in_use() // (4 * size + 1)))
+            if long
+            else _MAX_ROWS_PER_BLOCK
+        )
         yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names))
 
 
 @contextmanager
-def readable() -> Iterator[None]:
-    """Turn every way in which a Parquet file can be broken into one message."""
+def parquet_errors() -> Iterator[None]:
+    """Turn all errors of a broken Parquet file, and a missing pyarrow, into one message."""
     try:
         from pyarrow import ArrowException
     except ImportError:
@@ -530,8 +563,8 @@ def readable() -> Iterator[None]:
         ) from None
 
 
-def _cells(batch: Any, path: str) -> Any:
-    """Return a column, or a field by its dotted path; text by its dictionary."""
+def _column_of_batch(batch: Any, path: str) -> Any:
+    """Return a column or nested field of a batch by its path; text as a dictionary array."""
     from pyarrow import compute
 
     cells = _field(batch.to_struct_array(), path)
@@ -539,13 +572,13 @@ def _cells(batch: Any, path: str) -> Any:
         return cells
     cells = cells if hasattr(cells, "dictionary") else cells.dictionary_encode()
     longest = compute.max(compute.binary_length(cells.dictionary)).as_py() or 0
-    if longest > largest():
-        raise too_large("a cell", largest(), "bytes", longest)
+    if longest > max_value_size():
+        raise too_large("a cell", max_value_size(), "bytes", longest)
     return cells
 
 
 def _field(struct: Any, path: str) -> Any:
-    """Return a field of an array of structs: null where it is within null."""
+    """Return a nested field of an array of structs, null where a struct is null."""
     from pyarrow import compute
 
     index = struct.type.get_field_index(path)
@@ -557,8 +590,8 @@ def _field(struct: Any, path: str) -> Any:
     return _field(_field(struct, first), inner_path)
 
 
-def _values(columns: Mapping[str, Any], pool: dict[str, str], name: str, role: str) -> Any:
-    """Return labels as pandas codes them, numbers as an array, all else as a list."""
+def _column_values(columns: Mapping[str, Any], pool: dict[str, str], name: str, role: str) -> Any:
+    """Return text labels as a Categorical, numbers as an array, other values as a list."""
     cells = columns[name]
     if not _is_text(cells.type):
         import narwhals as nw

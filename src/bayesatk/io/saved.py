@@ -1,4 +1,4 @@
-"""Results on disk: netCDF and zarr."""
+"""`save` and `load_result`: results on disk as netCDF or zarr, with a digest of the content."""
 
 import hashlib
 import json
@@ -16,15 +16,15 @@ import xarray as xr
 from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.writing import Deferred, replacing, replacing_folder
 from bayesatk.data.study import declaration_of
-from bayesatk.io.sources import unpacked
+from bayesatk.io.sources import max_unpacked_bytes
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import check_result
 from bayesatk.results.tree import ResultTree
 
-DIGEST = "content_digest"  # attribute of the root of what is stored
-# Attributes of the root that hold JSON.
-_IN_JSON = ("study", "assumptions", "input_files", "citations", "versions", "notes")
-_ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)", re.ASCII)  # metadata, and chunks of arrays
+DIGEST = "content_digest"  # attribute of the root group
+# Attributes of the root group that hold JSON.
+_JSON_ATTRIBUTES = ("study", "assumptions", "input_files", "citations", "versions", "notes")
+_ZARR_FILE = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)", re.ASCII)  # metadata and chunks
 
 
 def save(fit: Fit, path: str | Path) -> Path:
@@ -89,7 +89,7 @@ def save(fit: Fit, path: str | Path) -> Path:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """Refuse to replace what is no result, or a folder that holds anything else as well."""
+    """Refuse to replace anything but a result, or a folder with foreign files."""
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         return
     try:
@@ -97,7 +97,7 @@ def _refuse_foreign(path: Path) -> None:
     except (OSError, ValueError, KeyError, RecursionError):
         attrs = {}
     is_result = {"schema_version", "input_sha256"} <= set(attrs)
-    foreign_files = _strangers(path) if is_result else [path.name]
+    foreign_files = _foreign_files(path) if is_result else [path.name]
     if foreign_files:
         raise ArgumentError(
             "path",
@@ -107,7 +107,7 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def _stored_attrs(path: Path) -> dict[str, Any]:
-    """Return the attributes at the root of what is stored, none if it is of another kind."""
+    """Return the attributes of the root group, none if the path is no store of this kind."""
     if path.suffix == ".zarr":
         attributes = json.loads((path / "zarr.json").read_text(encoding="utf-8"))["attributes"]
         return attributes if isinstance(attributes, dict) else {}
@@ -119,21 +119,21 @@ def _stored_attrs(path: Path) -> dict[str, Any]:
         return dict(file.attrs)
 
 
-def _strangers(path: Path) -> list[str]:
-    """Return the files in a folder that are neither zarr's metadata nor chunks of its arrays."""
+def _foreign_files(path: Path) -> list[str]:
+    """Return the files in a folder that are neither metadata nor chunks of zarr."""
     return [
         str(file.relative_to(path.parent))
         for file in sorted(path.rglob("*"))
         if file.is_symlink()
-        or not (file.is_dir() or _ZARR.fullmatch(file.relative_to(path).as_posix()))
+        or not (file.is_dir() or _ZARR_FILE.fullmatch(file.relative_to(path).as_posix()))
     ]
 
 
 def _writable(group: xr.Dataset) -> xr.Dataset:
-    """Return the group with arrays of objects as numbers, or as text.
+    """Return the group with object arrays replaced by arrays of numbers or text.
 
-    Statistics of sequential Monte Carlo have one value per stage, and as many as its chain took:
-    they are filled up with NaN. No text ("no message") is empty text.
+    Statistics of sequential Monte Carlo have one value per stage, and chains have different numbers
+    of stages: they are padded with NaN. A missing text becomes "".
     """
     objects = {name: array for name, array in group.data_vars.items() if array.dtype == object}
     return group.assign({name: _plain(array.variable) for name, array in objects.items()})
@@ -151,7 +151,7 @@ def _plain(variable: xr.Variable) -> xr.Variable:
     else:
         texts = ["" if pd.isna(element) else element for element in values]
         if not all(isinstance(text, str) for text in texts):
-            return variable  # refused by name when it is written
+            return variable  # refused by name when the tree is written
         plain = np.array(texts, dtype=object)
     return xr.Variable(variable.dims, plain.reshape(variable.shape), variable.attrs)
 
@@ -167,8 +167,8 @@ def load_result(path: str | Path) -> xr.DataTree:
     Returns
     -------
     xarray.DataTree
-        Identical to the result that was saved: a digest of all its variables and attributes, which
-        is stored with it, is compared. Results without one are read as they are.
+        Identical to the result that was saved: the digest of all variables and attributes that is
+        stored with it is compared. Results without a digest are read unchecked.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def load_result(path: str | Path) -> xr.DataTree:
         return _checked(_read(path))
     except ArgumentError:
         raise
-    except Exception as error:  # h5py, zarr and xarray raise what they like
+    except Exception as error:  # h5py, zarr and xarray raise errors of many types
         text = " ".join(str(error).split())[:200] or type(error).__name__
         raise ValueError(
             f"path must be that of a whole result; {path} cannot be read: {text}. It is damaged, "
@@ -208,15 +208,15 @@ def load_result(path: str | Path) -> xr.DataTree:
 
 
 def _checked(tree: xr.DataTree) -> xr.DataTree:
-    """Return a result without its digest, or refuse one that is not as it was saved."""
+    """Return a result without its digest, or refuse a result that was changed."""
     check_result(tree, None)
     digest = tree.attrs.pop(DIGEST, None)
     if digest is not None and digest != digest_of(tree):
         raise ValueError("its variables and attributes are not as they were saved")
-    for name in ("method", "study", "seed", "input_sha256", *_IN_JSON):
+    for name in ("method", "study", "seed", "input_sha256", *_JSON_ATTRIBUTES):
         if not isinstance(tree.attrs.get(name, ""), str):
             raise ValueError(f"its attribute {name!r} must be text; it is {tree.attrs[name]!r:.60}")
-    for name in _IN_JSON:
+    for name in _JSON_ATTRIBUTES:
         if text := tree.attrs.get(name):
             try:
                 declaration_of(text) if name == "study" else json.loads(text)
@@ -226,7 +226,7 @@ def _checked(tree: xr.DataTree) -> xr.DataTree:
 
 
 def digest_of(tree: xr.DataTree) -> str:
-    """Return a digest of all variables and attributes, however they are stored.
+    """Return a digest of all variables and attributes that does not depend on the storage.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def digest_of(tree: xr.DataTree) -> str:
 
 
 def _plain_attrs(attrs: Mapping[Any, Any]) -> list[tuple[str, list[Any]]]:
-    """Return attributes in the order of their names, each as numbers or texts of Python."""
+    """Return attributes sorted by name, with values as lists of Python objects."""
     return [
         (str(name), np.asarray(value).ravel().tolist())
         for name, value in sorted(attrs.items(), key=lambda pair: str(pair[0]))
@@ -261,20 +261,22 @@ def _plain_attrs(attrs: Mapping[Any, Any]) -> list[tuple[str, list[Any]]]:
 
 
 def _read(path: Path) -> xr.DataTree:
-    """Return what a file or folder holds, all of it in memory."""
+    """Return the tree in a file or folder, loaded into memory if it is not too large."""
     zarr = path.suffix == ".zarr"
     options = {"engine": "zarr", "consolidated": False} if zarr else {"engine": "h5netcdf"}
-    with xr.open_datatree(path, **options) as opened:
-        size = sum(group.nbytes for group in opened.subtree)
-        most = unpacked(sum(file.stat().st_size for file in [path, *path.rglob("*")]))
-        if size > most:
+    with xr.open_datatree(path, **options) as stored:
+        size = sum(group.nbytes for group in stored.subtree)
+        max_bytes = max_unpacked_bytes(
+            sum(file.stat().st_size for file in [path, *path.rglob("*")])
+        )
+        if size > max_bytes:
             raise ArgumentError(
                 "path",
-                f" must be that of a result of at most {most} bytes in memory; {path.name} "
+                f" must be that of a result of at most {max_bytes} bytes in memory; {path.name} "
                 f"says {size}. Is it damaged, or made to fill the memory? If not, open it lazily: "
                 "xarray.open_datatree.",
             )
-        read = {
-            path: node.to_dataset(inherit=False) for path, node in opened.load().subtree_with_keys
+        groups = {
+            name: node.to_dataset(inherit=False) for name, node in stored.load().subtree_with_keys
         }
-        return ResultTree.from_dict(read)
+        return ResultTree.from_dict(groups)

@@ -1,6 +1,7 @@
-"""Which files are meant, by path, folder or system, and how much memory they may ask for.
+"""Find the files of a source, and open them within a budget of memory.
 
-`bayesatk.load` and `convert` set the budget; whatever opens or unpacks a source keeps to it here.
+`bayesatk.load` and `convert` set the budget; all functions that open or decompress a file keep
+to it.
 """
 
 import hashlib
@@ -26,10 +27,10 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdError, ZstdFile
 
-_MANY = 20  # files from which on it is shown how many are read
-_POINTER = b"version https://git-lfs"
-SUMMARY = "summary"  # the kind of a file that tells of others in its folder
-TABLE = "table"  # and of one that is no log
+_MIN_FILES_FOR_PROGRESS = 20
+_GIT_LFS_PREFIX = b"version https://git-lfs"
+SUMMARY = "summary"  # kind of a file that only summarises other files of its folder
+TABLE = "table"  # kind of a file that is no log
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".json": "json", ".parquet": "parquet", ".eval": "inspect",
@@ -42,9 +43,18 @@ COMPRESSED = (".gz", ".zst")
 
 @dataclass(frozen=True)
 class Source:
-    """A file to read, the system it belongs to (if that was said), its digest and its format.
+    """A file to read.
 
-    `folder` is the name of the folder whose tables are meant, if this is one of them.
+    Parameters
+    ----------
+    path : pathlib.Path
+    system : str or None
+        Name of its system, if the caller named it.
+    sha256 : str
+    folder : str
+        Name of the folder of tables that it was found in, if a folder was named.
+    kind : str
+        Its format.
     """
 
     path: Path
@@ -60,12 +70,12 @@ class Source:
 
     @property
     def plain(self) -> Path:
-        """The path as it would be if the file were not compressed."""
+        """The path without the suffix of a compressed file."""
         return plain(self.path)
 
 
 def plain(path: Path) -> Path:
-    """Return a path without the ending of a compressed file.
+    """Return a path without the suffix of a compressed file.
 
     Examples
     --------
@@ -76,7 +86,7 @@ def plain(path: Path) -> Path:
 
 
 def is_source(data: object) -> bool:
-    """Whether this names files, rather than holding outcomes."""
+    """Return whether this names files, rather than holding outcomes."""
     if isinstance(data, Mapping):
         return bool(data) and all(is_source(value) for value in data.values())
     if isinstance(data, Sequence) and not isinstance(data, str):
@@ -85,19 +95,26 @@ def is_source(data: object) -> bool:
 
 
 def named_paths(source: Any, system: Any = None) -> list[tuple[Any, Any]]:
-    """Return the files and folders that are named, unread, each behind the system it is of."""
+    """Return pairs of system and path for the files and folders of a source."""
     if isinstance(source, Mapping):
         return [pair for name, paths in source.items() for pair in named_paths(paths, name)]
     paths = [source] if isinstance(source, str | os.PathLike) else list(source)
     return [(system, path) for path in paths]
 
 
-def find(
+def find_sources(
     source: object, kind_of: Callable[[Path, Path], str], strict: bool, progress: bool | None
 ) -> tuple[list[Source], tuple[str, ...]]:
-    """Return the files that are meant, each once, in order; and notes on those that are not.
+    """Return the files of a source in order, and notes on files that are passed over.
 
-    `kind_of` says what log a file is in a folder that is named; `TABLE`, or nothing, if it is none.
+    Parameters
+    ----------
+    source : path, sequence of paths, or mapping {system: path or paths}
+    kind_of : callable
+        Returns the format of a file in a named folder: that of a log, `TABLE`, `SUMMARY` or "".
+    strict : bool
+        Whether to refuse files that would be passed over.
+    progress : bool, optional
     """
     sources = []
     notes = []
@@ -108,7 +125,7 @@ def find(
         try:
             if not os.fspath(raw_path):  # Path("") is the folder that one is in
                 raise FileNotFoundError("'': there is no file without a name.")
-            files, passed_over, folder = _files(path, kind_of, progress)
+            files, passed_over, folder = _files_meant(path, kind_of, progress)
             sources += [Source(file, system, _sha256(file), folder) for file in files]
         except (FileNotFoundError, OutcomeError):
             raise
@@ -127,19 +144,19 @@ def find(
     return sources, tuple(notes)
 
 
-def _files(
+def _files_meant(
     path: Path, kind_of: Callable[[Path, Path], str], progress: bool | None
 ) -> tuple[list[Path], list[str], str]:
-    """Return the file itself, or the files in a folder and below it that are meant.
+    """Return the files to read, descriptions of files passed over, and the folder of tables.
 
-    These are its logs, or, where it holds none, its tables; then the name of the folder is the
-    third of what is returned. The second is what is passed over.
+    Of a folder and the folders below it, these are the logs or, if there are none, the tables; then
+    the third value is the name of the folder, and otherwise "".
     """
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file.")
     if not path.is_dir():
         return [path], [], ""
-    # Not the pieces of a result or array that was saved as a folder.
+    # Files of a zarr store are passed over.
     names = {file: file.relative_to(path).parts for file in sorted(path.rglob("*"))}
     inside = [
         file
@@ -147,10 +164,12 @@ def _files(
         if not file.is_dir() and not any(name.endswith(".zarr") for name in parts[:-1])
     ]
     data = list(filter(_is_data, inside))
-    kinds = {file: kind_of(file, path) for file in shares(data, "looking at files", progress)}
+    kinds = {
+        file: kind_of(file, path) for file in with_progress(data, "looking at files", progress)
+    }
     logs = [file for file, kind in kinds.items() if kind not in ("", SUMMARY, TABLE)]
     pointers = [file for file, kind in kinds.items() if not kind and is_pointer(file)]
-    # Hidden files are copies of editors.
+    # Hidden files are copies that editors make.
     tables = [
         file
         for file, kind in kinds.items()
@@ -163,7 +182,7 @@ def _files(
             + f", {len(pointers)} of them Git LFS pointers (git lfs pull)" * bool(pointers)
             + ". Name the tables in it one by one."
         )
-    read = logs or tables  # beside tables, whatever is not read may have been meant
+    read = logs or tables  # beside tables, any other file may have been meant
     not_read = [
         file.name + " (a Git LFS pointer: git lfs pull)" * (file in pointers)
         for file in (kinds if logs else inside)
@@ -174,10 +193,10 @@ def _files(
 
 
 def _is_data(file: Path) -> bool:
-    """Whether a file might have been meant: of a kind that can be read, and no companion.
+    """Return whether a file may hold trials: it has a known suffix and is no companion of logs.
 
-    Companions are what tools write beside their logs: indexes of Inspect, settings and summaries of
-    Terminal-Bench, Harbor, verifiers and HELM. They may hold the name of a model, and no trials.
+    Companions are files that tools write beside their logs: indexes of Inspect, settings and
+    summaries of Terminal-Bench, Harbor, verifiers and HELM.
     """
     companions = (
         "logs.json", "eval-set.json", "config.json", "lock.json", "metadata.json",
@@ -190,9 +209,9 @@ def _is_data(file: Path) -> bool:
 
 
 def is_pointer(file: Path) -> bool:
-    """Whether Git LFS has left its pointer in place of the file."""
-    with opened(file) as head:
-        return head.read(len(_POINTER)) == _POINTER
+    """Return whether the file is a pointer of Git LFS in place of its content."""
+    with open_regular_file(file) as head:
+        return head.read(len(_GIT_LFS_PREFIX)) == _GIT_LFS_PREFIX
 
 
 def _sha256(path: Path) -> str:
@@ -201,14 +220,14 @@ def _sha256(path: Path) -> str:
             f"{path.name}: the file must be the log itself; it is a Git LFS pointer to it. "
             "Fetch the file: git lfs pull."
         )
-    with opened(path) as file:
+    with open_regular_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def refuse_copies(sources: Sequence[Source], kinds_are_logs: bool) -> None:
-    """Refuse a file that is given twice.
+    """Refuse two files with the same content.
 
-    Short tables of two systems may be equal byte for byte; logs of two runs are not.
+    Only short tables of two named systems may be equal byte for byte.
     """
     seen: dict[str, Source] = {}
     for source in sources:
@@ -222,61 +241,63 @@ def refuse_copies(sources: Sequence[Source], kinds_are_logs: bool) -> None:
             )
 
 
-def shares[File](files: Sequence[File], description: str, progress: bool | None) -> Iterable[File]:
-    """Yield files, and show how many of them are done, if they are many."""
-    many = len(files) > _MANY
+def with_progress[File](
+    files: Sequence[File], description: str, progress: bool | None
+) -> Iterable[File]:
+    """Yield files, with a progress bar if there are many."""
+    many = len(files) > _MIN_FILES_FOR_PROGRESS
     return track(files, description, progress=progress) if many else files
 
 
 @contextmanager
 def open_source(source: Source) -> Iterator[BinaryIO]:
-    """Open a file to read bytes, unpacked."""
-    with opened(source.path) as packed:
-        yield unpacking(packed, source.path)
+    """Open a file as decompressed bytes."""
+    with open_regular_file(source.path) as packed:
+        yield decompressed(packed, source.path)
 
 
 BUDGET = 1 << 31  # bytes, by default: 2 GiB
 
-_set: ContextVar[int] = ContextVar("bayesatk_budget", default=BUDGET)
+_budget: ContextVar[int] = ContextVar("bayesatk_budget", default=BUDGET)
 
 
 @contextmanager
 def within(budget: object) -> Iterator[None]:
-    """Read with this budget, in bytes."""
-    least = 1 << 20  # bytes that anybody has
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < least:
+    """Set the budget, in bytes, for the block."""
+    min_budget = 1 << 20
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < min_budget:
         raise OutcomeError(
-            f"budget must be a whole number of bytes, {least} or more; got {shown(budget)}. The "
-            f"default is {BUDGET}."
+            f"budget must be a whole number of bytes, {min_budget} or more; got {shown(budget)}. "
+            f"The default is {BUDGET}."
         )
-    token = _set.set(budget)
+    token = _budget.set(budget)
     try:
         yield
     finally:
-        _set.reset(token)
+        _budget.reset(token)
 
 
-def total() -> int:
-    """Return the budget of what is being read, in bytes."""
-    return _set.get()
+def budget_in_use() -> int:
+    """Return the budget that is set, in bytes."""
+    return _budget.get()
 
 
-def largest() -> int:
-    """Return the characters of one value, line or row, and the bytes of a member."""
-    return total() // 8
+def max_value_size() -> int:
+    """Return the largest size of a value, line or row in characters, and of a member in bytes."""
+    return budget_in_use() // 8
 
 
-def unpacked(packed: int) -> int:
-    """Return the bytes that all of a file with so many may become, one part after the other."""
-    unpacking_limit = 100  # bytes that a packed byte may become: transcripts pack about 20:1
-    return max(total(), unpacking_limit * packed)
+def max_unpacked_bytes(packed: int) -> int:
+    """Return how many bytes a compressed file of so many bytes may unpack to in all."""
+    unpacking_limit = 100  # times the packed bytes; transcripts are packed about 20:1
+    return max(budget_in_use(), unpacking_limit * packed)
 
 
 def too_large(
     subject: str, limit: int, unit: str = "characters", got: int | None = None
 ) -> OutcomeError:
-    """Return the error for what exceeds its part of the budget."""
-    more = Argument("budget", 4 * total())
+    """Return the error for a subject that exceeds its share of the budget."""
+    more = Argument("budget", 4 * budget_in_use())
     return OutcomeError(
         f"{subject} must have at most {limit} {unit}; it has {'more' if got is None else got}. Is "
         "it damaged, or made to fill the memory? If it is what you want to read, allow more: ",
@@ -287,18 +308,18 @@ def too_large(
 def check_objects(text: str | bytes, subject: str) -> None:
     """Refuse JSON text whose values would take more memory than the budget.
 
-    A list of empty lists takes twenty times the memory of its text; a transcript, as much as it.
+    A list of empty lists takes twenty times the memory of its text.
     """
     comma, bracket, brace = (",", "[", "{") if isinstance(text, str) else (b",", b"[", b"{")
     objects = text.count(comma) + text.count(bracket)  # type: ignore[arg-type]
-    # 64 bytes of an empty list or a number with what refers to it; 192 of a dict with one key.
+    # An empty list or a number takes 64 bytes with its reference, a dict with one key 192.
     size = len(text) + 64 * objects + 192 * text.count(brace)  # type: ignore[arg-type]
-    if size > total():
-        raise too_large(subject, total(), "bytes when it is read", size)
+    if size > budget_in_use():
+        raise too_large(subject, budget_in_use(), "bytes when it is read", size)
 
 
-def opened(path: Path) -> BufferedReader:
-    """Open a file to read; a pipe or device, which may have no end, is refused at once."""
+def open_regular_file(path: Path) -> BufferedReader:
+    """Open a regular file to read; refuse pipes and devices, which may have no end."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return os.fdopen(handle, "rb")
@@ -309,14 +330,14 @@ def opened(path: Path) -> BufferedReader:
     )
 
 
-class _Unpacked(RawIOBase):
-    """What a compressed file holds, as far as the budget allows."""
+class _Decompressed(RawIOBase):
+    """The decompressed content of a file, up to a number of bytes."""
 
-    def __init__(self, file: Any, most: int) -> None:
-        self._file, self._most = file, most
+    def __init__(self, file: Any, max_bytes: int) -> None:
+        self._file, self._max_bytes = file, max_bytes
 
     def readinto(self, buffer: Any, /) -> int:
-        """Unpack the next bytes, or refuse."""
+        """Decompress the next bytes, or refuse a damaged or too large file."""
         view = memoryview(buffer).cast("B")
         try:
             content = self._file.read(min(len(view), 1 << 16))
@@ -325,26 +346,27 @@ class _Unpacked(RawIOBase):
                 f"the file must be whole, as its ending says compressed; {error}. It is truncated "
                 "or damaged: copy or write it again."
             ) from None
-        if self._file.tell() > self._most:
-            raise too_large("the file, unpacked,", self._most, "bytes")
+        if self._file.tell() > self._max_bytes:
+            raise too_large("the file, unpacked,", self._max_bytes, "bytes")
         view[: len(content)] = content
         return len(content)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Move to another place, of what is unpacked."""
+        """Move to a position of the decompressed content."""
         return int(self._file.seek(offset, whence))
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True."""
         return True
 
     seekable = readable
 
 
-def unpacking(file: BinaryIO, path: Path) -> BinaryIO:
-    """Return a file to read what another holds, which is unpacked if it is compressed.
+def decompressed(file: BinaryIO, path: Path) -> BinaryIO:
+    """Return a file with the decompressed content of another.
 
-    Only where the ending of the path and the first bytes say so: browsers unpack by themselves.
+    A file is decompressed only if both its suffix and its first bytes are those of a compressed
+    file: browsers decompress downloads and keep the name.
     """
     kinds: dict[str, tuple[bytes, Any]] = {
         ".gz": (b"\x1f\x8b", lambda packed: GzipFile(fileobj=packed)),
@@ -356,14 +378,16 @@ def unpacking(file: BinaryIO, path: Path) -> BinaryIO:
         file.seek(0)
     if not compressed:
         return file
-    return BufferedReader(_Unpacked(unpack(file), unpacked(path.stat().st_size)), 1 << 16)
+    return BufferedReader(
+        _Decompressed(unpack(file), max_unpacked_bytes(path.stat().st_size)), 1 << 16
+    )
 
 
 class BoundedText(TextIOWrapper):
-    """Text whose lines are read no further than the budget allows."""
+    """Text whose lines must fit into the budget."""
 
     def __iter__(self) -> Iterator[str]:  # type: ignore[override]
-        limit = largest()
+        limit = max_value_size()
         while line := self.readline(limit + 1):
             if len(line) > limit:
                 raise too_large("a line", limit)

@@ -1,6 +1,6 @@
-"""Tables in files: CSV, TSV, JSON Lines, JSON arrays and Parquet, long or wide, one or several.
+"""Tables in one or several files, long or wide: CSV, TSV, JSON Lines, JSON and Parquet.
 
-A wide table has a column of questions, and one of outcomes for each system.
+A long table has a row for each trial, a wide table a column of outcomes for each system.
 """
 
 import os
@@ -30,16 +30,16 @@ from bayesatk.data.roles import (
 from bayesatk.data.validation import NumberScale, OutcomeError, Scores, number_of, shown
 from bayesatk.io.log_rows import ReadOptions, several_systems
 from bayesatk.io.record_tables import (
-    marks_as_said,
     parquet_blocks,
-    records_of,
+    parse_marks,
+    read_records,
     sample_of_parquet,
     text_blocks,
 )
 from bayesatk.io.sources import Source
 
-# How tools name the parts, or the repetitions, of what belongs together: part-00000-of-00002.
-_PART = re.compile(
+# Names that tools give to parts or repetitions of one table, such as part-00000-of-00002.
+_PART_NAME = re.compile(
     r"(^|[-_. ])(part|shard|chunk|split|batch|slice|run|seed|trial|repeat|epoch|rollouts?|samples?"
     r"|results?|outputs?|outcomes?|data|train|test)?[-_. ]?\d+([-_. ]?of[-_. ]?\d+)?$",
     re.IGNORECASE,
@@ -50,7 +50,10 @@ def blocks_of(
     source: Source, file: BinaryIO, options: ReadOptions, folder: str, scores: Scores,
     whole: bool = True,
 ) -> Generator[Columns]:  # fmt: skip
-    """Yield the columns that matter of some rows after the other; the whole may have to fit."""
+    """Yield the columns with a role in blocks of rows.
+
+    If `whole`, the caller keeps all blocks, which must then fit into the budget together.
+    """
     sample = sample_of(source, file, options)
     if not sample.names:
         raise OutcomeError("a table of outcomes must have rows; got none. Was it written?")
@@ -67,36 +70,39 @@ def blocks_of(
             source.kind, file, picked, options.records, [*sample.names, *options.ignore]
         )
     )
-    yield from (marks_as_said(block, scores) for block in blocks)
+    yield from (parse_marks(block, scores) for block in blocks)
 
 
 def sample_of(source: Source, file: BinaryIO, options: ReadOptions) -> Sample:
-    """Scan the first rows of a table."""
+    """Return the first rows of a table."""
     file.seek(0)
     if source.kind == "parquet":
         return sample_of_parquet(source.path, options.sample)
-    most = 1 << 26  # bytes, of long records
-    with closing(records_of(source.kind, file, options.records)) as rows:
+    max_bytes = 1 << 26  # of long records
+    with closing(read_records(source.kind, file, options.records)) as rows:
         records = (record for _, _, record in rows)
-        return options.sample(records, more=lambda: file.tell() < most)
+        return options.sample(records, more=lambda: file.tell() < max_bytes)
 
 
 def _wide(
     sample: Sample, options: ReadOptions, scores: Scores
 ) -> tuple[dict[str, Any], tuple[Any, ...]]:
-    """Return columns by role, and the systems, of a table that has a column for each of them."""
-    told, role = options.columns, "rate" if "rate" in options.columns else "outcome"
-    usual = [
+    """Return columns by role, and the names of the systems, of a wide table."""
+    named, role = options.columns, "rate" if "rate" in options.columns else "outcome"
+    usual_questions = [
         name
         for name in usual_columns("question", sample.names)
         if normalized_name(name) not in PROMPT_NAMES
     ]
-    question = told.get("question") or (usual if len(usual) == 1 else [*sample.names, ""])[0]
-    taken = {question, told.get("content"), *options.roles.values()}
-    named = columns_named(told.get(role), sample.names)
-    systems, within = list(named), ""
-    if role == "outcome" and len(named) < 2:
-        within = f".{told['outcome']}" if "outcome" in told else ""  # of the object of a system
+    question = (
+        named.get("question")
+        or (usual_questions if len(usual_questions) == 1 else [*sample.names, ""])[0]
+    )
+    taken = {question, named.get("content"), *options.roles.values()}
+    outcome_columns = columns_named(named.get(role), sample.names)
+    systems, field = list(outcome_columns), ""
+    if role == "outcome" and len(outcome_columns) < 2:
+        field = f".{named['outcome']}" if "outcome" in named else ""  # of the object of a system
         not_systems = {*PROMPT_NAMES, *REFERENCE_NAMES, *usual_names("trial")}
         systems = [
             name
@@ -104,37 +110,37 @@ def _wide(
             if name not in taken and normalized_name(name) not in not_systems
         ]
     marked = [name for name in systems
-              if sample.distinct(f"{name}{within}") and (within or _holds_marks(
+              if sample.distinct(f"{name}{field}") and (field or _holds_marks(
                   sample.distinct(name), scores))]  # fmt: skip
-    unusual = set(told) - {"question", "content", "outcome", "rate", "trials", "system"}
+    unusual = set(named) - {"question", "content", "outcome", "rate", "trials", "system"}
     if question not in sample.names or not marked or unusual:
         raise OutcomeError(
             "a wide table must have a column of questions, and one of marks for each system; "
             f"columns may name question, content, and the outcome within the object of a system. "
             f"It has {shown(sample.names, 300)}, of which none of {shown(systems, 300)} holds any "
-            f"marks, and columns are {shown(dict(told))}. Name the questions: ",
+            f"marks, and columns are {shown(dict(named))}. Name the questions: ",
             Argument("columns", {"question": ...}), ", or say what its marks are worth: ",
             Argument("scores", {"yes": 1, "no": 0}), ".",
         )  # fmt: skip
-    numbers = {text: name for name in marked for text in sample.distinct(f"{name}{within}")
+    columns_by_number = {text: name for name in marked for text in sample.distinct(f"{name}{field}")
                if number_of(text) not in (0.0, 1.0)}  # fmt: skip
     of_marks = role == "outcome" and {*scores} == {0, 1} and not isinstance(scores, NumberScale)
-    if of_marks and numbers and None not in map(number_of, numbers):
-        text, name = next(iter(numbers.items()))
+    if of_marks and columns_by_number and None not in map(number_of, columns_by_number):
+        text, name = next(iter(columns_by_number.items()))
         raise OutcomeError(
             f"marks of a wide table must be 0 or 1, or have scores; column {shown(name)} has "
             f"{text}. If these are shares or percentages of a number of trials: ",
-            Argument("columns", {**told, "rate": marked, "trials": ...}),
+            Argument("columns", {**named, "rate": marked, "trials": ...}),
             "; if they are scores: ", Argument("scores", "numbers"), ".",
         )  # fmt: skip
     columns = {"content": question, **options.named, "question": question,
-               role: [f"{name}{within}" for name in marked]}  # fmt: skip
-    beside = role == "outcome" and trial_columns(marked) == marked
-    return columns, () if beside else tuple(marked)
+               role: [f"{name}{field}" for name in marked]}  # fmt: skip
+    are_trials = role == "outcome" and trial_columns(marked) == marked
+    return columns, () if are_trials else tuple(marked)
 
 
 def _holds_marks(texts: Sequence[str], scores: Scores) -> bool:
-    """Whether there is a mark in a column: a number, true/false, C, I, or what has a score.
+    """Return whether a column holds marks: numbers, lists, true/false, C and I, or scored outcomes.
 
     Examples
     --------
@@ -148,8 +154,8 @@ def _holds_marks(texts: Sequence[str], scores: Scores) -> bool:
     )
 
 
-def folder_of(source: Source, sources: Sequence[Source]) -> str:
-    """Return the name of the folder of a file: below what all have in common, if there is more."""
+def folder_name(source: Source, sources: Sequence[Source]) -> str:
+    """Return the folder of a file, relative to the common folder of all files if it is below it."""
     parents = [file.path.resolve().parent for file in sources]
     parent = source.path.resolve().parent
     within = os.path.relpath(parent, os.path.commonpath(parents))
@@ -159,14 +165,15 @@ def folder_of(source: Source, sources: Sequence[Source]) -> str:
 def with_system(
     source: Source, table: Columns, sources: Sequence[Source], same_system: str
 ) -> Columns:
-    """Return the table with a system column, as told or the name of the file, and with its file.
+    """Return the table with a system column: as named, else its own, else the name of the file.
 
-    Several systems that its column names become one only where they are said to be the same.
+    Messages about its rows then name the file. Several systems in its own column become the named
+    one only with ``same_system="trials"``.
     """
     name = source.plain.stem if source.system is None else source.system
-    alike = [file for file in sources if file.name == source.name]
-    within = f"{folder_of(source, sources)}/" * (len(alike) > 1)
-    table = replace(table, ending=f" of {within}{source.name}")
+    of_same_name = [file for file in sources if file.name == source.name]
+    folder = f"{folder_name(source, sources)}/" * (len(of_same_name) > 1)
+    table = replace(table, ending=f" of {folder}{source.name}")
     if "system" in table.roles:
         if source.system is None:
             return table
@@ -174,24 +181,26 @@ def with_system(
         if len(names) > 1 and same_system == "error":
             raise several_systems(f"column {shown(column)}", names)
         if len(names) > 1:
-            table = of_runs(table, [f"{names[code]} " for code in codes.tolist()])
+            table = with_run_labels(table, [f"{names[code]} " for code in codes.tolist()])
         table = replace(table, unused=(*table.unused, column))
     if source.system is None and sum(file.plain.stem == name for file in sources) > 1:
         question = [FOLDER, table.roles["question"]]
-        listed = source.path.resolve().parent.parent if len(alike) == len(sources) else ...
+        common_folder: object = ...
+        if len(of_same_name) == len(sources):
+            common_folder = str(source.path.resolve().parent.parent)
         raise OutcomeError(
             f"files that name their systems must have distinct names; two are called {name!r}. If "
             "each folder is a system: ", Argument("columns", {"system": FOLDER}),
             "; if each is a suite of questions of one system: ",
-            Argument("source", {"NAME": listed if listed is ... else str(listed)}, "load"),
+            Argument("source", {"NAME": common_folder}, "load"),
             " with ", Argument("columns", {"question": question}), ".",
         )  # fmt: skip
     column = f"({source.system or 'name of the file'})"
     return table.with_column("system", column, [name] * len(table))
 
 
-def of_runs(table: Columns, runs: Sequence[str]) -> Columns:
-    """Return the table with the run before the label of every trial: trials of runs differ."""
+def with_run_labels(table: Columns, runs: Sequence[str]) -> Columns:
+    """Return the table with the run before the label of every trial, so that runs do not clash."""
     if "trial" not in table.roles:
         return table
     pairs = zip(runs, table.listed("trial"), strict=True)
@@ -199,11 +208,11 @@ def of_runs(table: Columns, runs: Sequence[str]) -> Columns:
     return table.with_column("trial", table.roles["trial"], trials)
 
 
-class Folders:
-    """What the tables of a folder, which nobody named one by one, must have in common.
+class FolderTables:
+    """Checks across the tables of a folder.
 
-    Their columns have the same names, and the rows of a question of a system stand in one file, or
-    are told apart by a trial column: a copy of a table would count every trial twice otherwise.
+    Their columns must have the same names, and a question of a system must be in one file, or have
+    numbered trials; otherwise a copy of a table would count every trial twice.
     """
 
     def __init__(self) -> None:
@@ -211,10 +220,10 @@ class Folders:
         self._seen: dict[tuple[Any, Any], Source] = {}
 
     def check(self, source: Source, table: Columns, same_system: str) -> None:
-        """Take a table, or the next part of one, with its system column; refuse a misfit."""
+        """Add a table or the next part of one, or refuse it."""
         names = dict(table.roles)
         if names.get("system") == SYSTEMS:
-            del names["outcome"]  # those of outcomes are systems
+            del names["outcome"]  # whose names are those of systems
         first_source, first_names = self._first = self._first or (source, names)
         rule = "files read together must have columns for the same roles"
         fits = set(names) == set(first_names)
@@ -223,14 +232,14 @@ class Folders:
             fits = names == first_names
         if not fits:
             raise OutcomeError(
-                f"{rule}; {source.name} has {_told(names)}, and {first_source.name} "
-                f"{_told(first_names)}. Name the files that are meant, rename columns, or read the "
-                "files one by one."
+                f"{rule}; {source.name} has {_listed_roles(names)}, and {first_source.name} "
+                f"{_listed_roles(first_names)}. Name the files that are meant, rename columns, or "
+                "read the files one by one."
             )
         if not source.folder:
             return
         if "trial" in table.roles or same_system == "trials":
-            return  # a repeated trial is refused as in one table
+            return  # repeated trials are refused later
         for system, question in _pairs(table):
             earlier_source = self._seen.setdefault((system, question), source)
             if earlier_source is not source:
@@ -243,29 +252,29 @@ class Folders:
                 )  # fmt: skip
 
 
-def _told(names: Mapping[str, Any]) -> str:
+def _listed_roles(names: Mapping[str, Any]) -> str:
     return ", ".join(f"{role} = {shown(name)}" for role, name in names.items())
 
 
 def _pairs(table: Columns) -> list[tuple[Any, Any]]:
-    """Return every pair of system and question, once."""
+    """Return the distinct pairs of system and question."""
     (system, systems), (question, questions) = labels(table, "system"), labels(table, "question")
     pairs = np.unique(np.stack([system, question]), axis=1).T.tolist()
     return [(systems[i], questions[j]) for i, j in pairs]
 
 
-def note_parts(long: LongForm, scores: Scores, sources: Sequence[Source]) -> LongForm:
-    """Say where files that were read as systems may be parts, or repetitions, of one system.
+def doubt_parts(long: LongForm, scores: Scores, sources: Sequence[Source]) -> LongForm:
+    """Add a doubt if files that were read as systems may be parts or repetitions of one system.
 
-    Their names differ in numbers alone, and are such as tools give to parts, or no two of them
-    have a question in common.
+    The doubt is raised if their names differ only in numbers, and are usual names of parts or have
+    no question in common.
     """
     names = [source.plain.stem for source in sources]
     if len(names) < 2 or list(long.systems) != names:  # one file, or systems that are named
         return long
     disjoint = bool((long.slots(scores).any(axis=-1).sum(axis=0) == 1).all())
     same_but_numbers = len({re.sub(r"\d+", "0", name) for name in names}) == 1
-    if not same_but_numbers or not (disjoint or all(map(_PART.search, names))):
+    if not same_but_numbers or not (disjoint or all(map(_PART_NAME.search, names))):
         return long
     text = f"each of {len(names)} files is a system, and their names differ in numbers alone"
     common = re.split(r"[-_. ]?\d", names[0])[0] or sources[0].path.resolve().parent.name
@@ -274,7 +283,7 @@ def note_parts(long: LongForm, scores: Scores, sources: Sequence[Source]) -> Lon
 
 
 def _named_again(sources: Sequence[Source], disjoint: bool) -> object:
-    """Return the folder that was named, or its files, unless they are too many for a message."""
+    """Return the folder or the files of the sources for a remedy, `...` if there are too many."""
     first, *other_folders = {source.path.parent for source in sources}
     if disjoint and not other_folders and sources[0].folder == first.name:
         return str(first)

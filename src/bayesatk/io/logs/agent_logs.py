@@ -1,15 +1,14 @@
-"""Logs of agents at work: tau-bench, tau2-bench, Harbor, SWE-bench, verifiers, NeMo Gym, ....
+"""Logs of agents: tau-bench, tau2-bench, Harbor, Terminal-Bench, SWE-bench, verifiers, NeMo Gym.
 
-Facts of the formats stand with each. Where a tool says that a trial failed for a reason other than
-the system (its sandbox, the network, its own verifier), the trial has a fault; where it was not
-judged at all, it has no outcome, and the reason is told.
+If a tool states that a trial failed for another reason than the system (its sandbox, the network,
+its verifier), the trial gets a fault. If it was not judged, it has no outcome and gets a reason.
 """
 
 from collections.abc import Collection
 from dataclasses import replace
 
 from bayesatk.io.json_stream import Json
-from bayesatk.io.log_rows import EMPTY, Totals
+from bayesatk.io.log_rows import EMPTY_OUTPUT, Totals
 from bayesatk.io.logs.record_logs import Record, RecordLog, Trials, content_of, fields_of
 
 
@@ -19,7 +18,7 @@ def _tau_bench(record: Record) -> Trials:
     A run that raised an exception has reward 0, an empty ``traj`` and the error in ``info``. A
     reward within 1e-6 of 1 is a success.
     """
-    yield {"fault": EMPTY} if record("info.error") else {}
+    yield {"fault": EMPTY_OUTPUT} if record("info.error") else {}
 
 
 def _tau2(record: Record) -> Trials:
@@ -47,7 +46,7 @@ def _terminal_bench(record: Record) -> Trials:
     null where the tests were never parsed.
     """
     mode = record.of(str, "failure_mode")
-    # These are no failures of the agent at its task.
+    # These failures are not of the agent.
     faults = ("agent_installation_failed", "unknown_agent_error", "parse_error", "unknown")
     yield {
         "system": f"{record.of(str, '^agent_name')} {record.of(str, '^model_name')}".strip(),
@@ -59,20 +58,19 @@ def _terminal_bench(record: Record) -> Trials:
 def _harbor(record: Record) -> Trials:
     """Read a trial's ``result.json``: ``task_name``, ``source``, ``verifier_result.rewards``.
 
-    ``exception_info.exception_type`` names what ended it; steps may have exceptions of their own.
-    ``rewards`` has a mark for every verifier, usually "reward" alone. ``source`` is the data set:
-    two of them may share a name of a task within a job; between jobs it says where a task was
-    taken from, and may be null. An agent that runs no model has no ``model_info``, and some that
-    run one name it in their ``config`` alone. Since 0.26 ``reward_valid`` says whether the reward
-    measures the agent, by the job's own rules. A download may have superseded tries of a trial
-    under ``_retries``.
+    ``exception_info.exception_type`` names the exception that ended it; steps may have others.
+    ``rewards`` has a mark for every verifier, usually only "reward". ``source`` is the data set,
+    or null: within a job, tasks of one name in two data sets are different. An agent without a
+    model has no ``model_info``, and some agents name their model only in ``config``. Since 0.26
+    ``reward_valid`` says whether the reward measures the agent, by the rules of the job. A download
+    may have superseded trials under ``_retries``.
     """
     if _is_retry(record):
         return
     steps = [record, *record.inner("step_results")]
     exceptions = [step.of(str, "exception_info.exception_type") for step in steps]
-    # After these a reward still measures the agent: it ran out of its budget, or refused. Any other
-    # exception is of the sandbox, the provider of the model, or the verifier.
+    # After these exceptions a reward measures the agent, which ran out of its budget or refused.
+    # Any other exception is of the sandbox, the provider of the model, or the verifier.
     agent_exceptions = (
         "", "AgentTimeoutError", "ContextWindowExceededError", "OutputTokenExceededError",
         "ContextLengthExceededError", "OutputLengthExceededError", "AgentSafetyRefusalError",
@@ -94,12 +92,12 @@ def _harbor(record: Record) -> Trials:
 
 
 def _is_retry(trial: Record) -> bool:
-    """Whether a trial of Harbor was tried again, and its last try lies in the job's folder."""
+    """Return whether a trial of Harbor was repeated; its last run is in the folder of the job."""
     return trial.path.parent.name.startswith("retry-") and "_retries" in trial.path.parts
 
 
 def _harbor_totals(trial: Record) -> Totals:
-    """Return what the files of the job state: trials of a task, and in all."""
+    """Return the totals in the files of the job: trials of a task, and in all."""
     job = trial.path.parents[1]
     config, result = (
         Record(fields_of(job / f"{name}.json"), {}, job) for name in ("config", "result")
@@ -110,8 +108,8 @@ def _harbor_totals(trial: Record) -> Totals:
 def _swe_bench(record: Record) -> Trials:
     """Read a report of a run: lists of ids by what became of each instance.
 
-    An instance without a prediction was not tried (``incomplete_ids``); one whose evaluation ended
-    in an error, or was marked as a likely infrastructure failure, counts as unresolved.
+    An instance without a prediction was not tried (``incomplete_ids``). One whose evaluation ended
+    in an error, or in an infrastructure failure, counts as unresolved and gets a fault.
     """
     # Reports of the harness have ``resolved_ids``; the experiments repository has ``resolved``.
     ends = {
@@ -127,7 +125,7 @@ def _swe_bench(record: Record) -> Trials:
     faults = {
         **dict.fromkeys(names["error"], "an error of the evaluation"),
         **dict.fromkeys(names["infra_failure"], "an infrastructure failure"),
-        **dict.fromkeys(names["empty_patch"], EMPTY),
+        **dict.fromkeys(names["empty_patch"], EMPTY_OUTPUT),
     }
     tried = [*names["resolved"], *names["unresolved"], *names["error"], *names["empty_patch"]]
     outcomes = dict.fromkeys(names["incomplete"])
@@ -149,7 +147,7 @@ def _swe_bench_instance(record: Record) -> Trials:
     """Read a ``report.json`` of one instance: ``{ID: {patch_is_None, resolved, ...}}``."""
     for name, entry in record.fields.items():
         report = entry if isinstance(entry, dict) else {}
-        fault = EMPTY if report.get("patch_is_None") else ""
+        fault = EMPTY_OUTPUT if report.get("patch_is_None") else ""
         yield {
             "system": record.path.parent.parent.name,
             "question": name,
@@ -179,7 +177,7 @@ def _verifiers(record: Record) -> Trials:
 
 
 def _rewards(record: Record, no_marks: Collection[str]) -> Json:
-    """Return the reward of a rollout, and what else is a number, by name."""
+    """Return the reward and all other numbers of a rollout by name."""
     marks = {
         name: value
         for name, value in record.fields.items()

@@ -1,7 +1,4 @@
-"""Logs of benchmarks and exports of platforms: EvalPlus, HELM, promptfoo, Braintrust and others.
-
-Facts of the formats stand with each.
-"""
+"""Logs of benchmarks and exports of platforms: EvalPlus, HELM, promptfoo, Braintrust and others."""
 
 import json
 import re
@@ -12,14 +9,14 @@ from typing import Any
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import canonical, digest
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.log_rows import EMPTY, Totals
+from bayesatk.io.log_rows import EMPTY_OUTPUT, Totals
 from bayesatk.io.logs.record_logs import Record, RecordLog, Trials, fields_of
 
 
 def _eval_plus(record: Record) -> Trials:
     """Read a task: a list of solutions, each with ``base_status`` and ``plus_status``.
 
-    The second is there unless only the base tests ran. The first releases wrote ``{"base":
+    ``plus_status`` is lacking if only the base tests ran. The first releases wrote ``{"base":
     [[status, ...], ...], "plus": ...}`` instead. A solution passes the added tests only if it
     passes the base tests too.
     """
@@ -37,7 +34,7 @@ def _eval_plus(record: Record) -> Trials:
             "question": record.key,
             "trial": number,
             "outcome": {"base": base} if plus is None else {"base": base, "plus": base and plus},
-            "fault": EMPTY if isinstance(text, str) and not text.strip() else "",
+            "fault": EMPTY_OUTPUT if isinstance(text, str) and not text.strip() else "",
         }
 
 
@@ -70,10 +67,11 @@ def _first_release(record: Record) -> list[dict[str, Any]]:
 
 
 def _first(entry: object) -> object:
+    """Return the first element of a list, None for anything else."""
     return entry[0] if isinstance(entry, list) and entry else None
 
 
-_SAMPLES = re.compile(r"samples_(.+?)(_(\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
+_SAMPLES_FILE = re.compile(r"samples_(.+?)(_(\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
 
 
 def _lm_eval(record: Record) -> Trials:
@@ -90,7 +88,7 @@ def _lm_eval(record: Record) -> Trials:
             f"{record.where} must have the metrics that it lists, {shown(metrics)}. Was the file "
             "cut?"
         )
-    file_name = _SAMPLES.fullmatch(record.path.name)
+    file_name = _SAMPLES_FILE.fullmatch(record.path.name)
     if "model_name" not in record.head:
         record.head["model_name"] = _model(record, file_name[3] if file_name else None)
     answer = record("filtered_resps")
@@ -124,23 +122,23 @@ def _lm_eval(record: Record) -> Trials:
 
 
 def _refuse_repeats(record: Record) -> None:
-    """Refuse several responses of which one mark is in the file."""
-    repeated = [
+    """Refuse a record of several responses with a single mark."""
+    responses_by_request = [
         responses
         for responses in record.of(list, "resps")
         if isinstance(responses, list) and all(isinstance(text, str | list) for text in responses)
     ]
-    several = max(map(len, repeated), default=1)
-    if several > 1:
+    n_responses = max(map(len, responses_by_request), default=1)
+    if n_responses > 1:
         raise OutcomeError(
-            f"{record.where} holds {several} responses to one request, and one mark for them all: "
+            f"{record.where} holds {n_responses} responses to one request, and one mark for all: "
             "the marks of single trials are not in the file. Run lm-eval once for each trial "
             "(repeats: 1, another --seed and --output_path) and give all the files."
         )
 
 
 def _model(record: Record, time: str | None) -> str:
-    """Return the name of the model, from the results of the same run or of all in the folder."""
+    """Return the model in the results of the same run, or in all results of the folder."""
     folder = record.path.resolve().parent
     run_results = folder / f"results_{time}.json"
     same_run = time is not None and run_results.exists()
@@ -157,7 +155,7 @@ def _model(record: Record, time: str | None) -> str:
 
 def _lm_eval_totals(log: Record) -> Totals:
     """Return the number of documents of the task, which results of the same run state."""
-    name = _SAMPLES.fullmatch(log.path.name)
+    name = _SAMPLES_FILE.fullmatch(log.path.name)
     if name is None or name[3] is None:
         return Totals()
     results = fields_of(log.path.resolve().parent / f"results_{name[3]}.json")
@@ -167,12 +165,12 @@ def _lm_eval_totals(log: Record) -> Totals:
 
 def _live_code_bench(record: Record) -> Trials:
     """Read a problem with ``graded_list``, a mark for each of its solutions in ``code_list``."""
-    in_folder = record.path.name.startswith("Scenario.")  # with the name of the model
+    in_folder = record.path.name.startswith("Scenario.")  # a folder with the name of the model
     yield {"system": record.path.resolve().parent.name if in_folder else ""}
 
 
 def _math_arena(record: Record) -> Trials:
-    """Read a problem: ``messages``, ``answers`` and ``correct`` have a part for each run."""
+    """Read a problem: ``messages``, ``answers`` and ``correct`` have an element for each run."""
     yield {
         "system": record.path.parent.name,
         "task": record.path.parent.parent.parent.name,
@@ -245,7 +243,7 @@ def _lighteval(record: Record) -> Trials:
     }
 
 
-_HELM_SPENT = re.compile(
+_HELM_NO_MARKS = re.compile(
     "(num|inference|training|estimated_num|finish_reason)_.*|batch_size|prompt_truncated|max_prob"
     "|predicted_index"
 )
@@ -260,7 +258,7 @@ def _helm(stat: Record) -> Trials:
     questions, asked for different ends. ``run_spec.json`` beside names model and scenario.
     """
     name = stat.of(str, "name.name")
-    if stat("^perturbation|name.perturbation") is None and not _HELM_SPENT.fullmatch(name):
+    if stat("^perturbation|name.perturbation") is None and not _HELM_NO_MARKS.fullmatch(name):
         yield {
             "task": stat.of(str, "^scenario_spec.class_name").rpartition(".")[2],
             "filter": stat.of(str, "name.split") or None,
@@ -340,7 +338,7 @@ def _braintrust(span: Record) -> Trials:
 
 
 def _next_page(log: Record, number: int) -> list[str]:
-    """Say that an export of pages names another one."""
+    """Return a note if a paged export names a next page."""
     if not log("meta.cursor|cursor"):
         return []
     return [f"CHECK: the export has {number} records and names a next page (cursor); is it read?"]

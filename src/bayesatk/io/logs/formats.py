@@ -1,4 +1,4 @@
-"""Which format a file has, by its name and its beginning."""
+"""Detect the format of a file by its name and its first records."""
 
 import sys
 import zlib
@@ -35,7 +35,7 @@ LOGS: dict[str, RecordLog] = {
 
 
 def detect(source: Source, format_name: str | None = None) -> str:
-    """Return the name of the format."""
+    """Return the name of the format of a file."""
     names = (*TABLES, *LOGS)
     if format_name is not None:
         return one_of("format", format_name, names, OutcomeError)
@@ -51,19 +51,20 @@ def detect(source: Source, format_name: str | None = None) -> str:
     kind = SUFFIXES[suffix]
     if kind == "parquet":
         columns, _ = columns_and_rows(source.path)
-        return _recognised(dict.fromkeys(columns), _of_form("parquet")) or kind
+        return _recognised(dict.fromkeys(columns), _formats_with("parquet")) or kind
     if kind not in ("json", "jsonl"):
         return kind
     with open_source(source) as file:
-        return (_of_document(file) if kind == "json" else _of_lines(file)) or kind
+        return (_format_of_document(file) if kind == "json" else _format_of_lines(file)) or kind
 
 
 def kind_in_folder(path: Path, named: Path) -> str:
-    """Return the format of a log in or below the folder that is named.
+    """Return the format of a log in or below a named folder.
 
-    `TABLE` for a table; `SUMMARY` for what other files in it say as well; else nothing.
+    Return `TABLE` for a table, `SUMMARY` for a file whose trials are in other files too, and ""
+    for any other file.
     """
-    if not path.exists():  # a link
+    if not path.exists():  # a broken link
         raise FileNotFoundError(
             f"{path}: the log is a link to a file that is not there. Fetch it (git annex get)."
         )
@@ -75,7 +76,7 @@ def kind_in_folder(path: Path, named: Path) -> str:
         return ""
     if kind not in LOGS:
         return TABLE
-    # A file of this name in a folder above, not above the named, may hold the trial too.
+    # A file of this name in a folder above, within the named folder, may repeat the trials.
     above = (folder / path.name for folder in path.parents[1:4] if folder.is_relative_to(named))
     repeated = LOGS[kind].part_of and any(
         file.is_file() and kind_in_folder(file, named) == LOGS[kind].part_of for file in above
@@ -84,7 +85,7 @@ def kind_in_folder(path: Path, named: Path) -> str:
 
 
 def sniff(start: bytes) -> str:
-    """Return the format of a stream without a name, from its first bytes.
+    """Return the suffix for a stream without a name, from its first bytes.
 
     Examples
     --------
@@ -110,41 +111,42 @@ def sniff(start: bytes) -> str:
     return ".tsv" if b"\t" in text.partition(b"\n")[0] else ".csv"
 
 
-def _of_lines(file: BinaryIO) -> str:
-    """Tell logs by their first record from other records."""
+def _format_of_lines(file: BinaryIO) -> str:
+    """Return the format of a log by its first line; "" for a table."""
     first = next(parsed_lines(file, 1000), None)
-    return _recognised(first[1], _of_form("lines", "records")) if first else ""
+    return _recognised(first[1], _formats_with("lines", "records")) if first else ""
 
 
-def _of_document(file: BinaryIO) -> str:
-    """Tell logs from arrays of records by the first parts of the document."""
-    documents, anywhere = _of_form("document"), _of_form("records")
-    arrays = [log for log in documents if not log.records and not log.summary]
-    objects = [log for log in documents if log not in arrays]
-    names = {name for log in anywhere for name in log.records.split("|")}
-    streamed = names.union({"tasks"}, (log.records.split(".")[0] for log in objects))
+def _format_of_document(file: BinaryIO) -> str:
+    """Return the format of a log by the first parts of a JSON document; "" for a table."""
+    of_documents, of_records = _formats_with("document"), _formats_with("records")
+    arrays = [log for log in of_documents if not log.records and not log.summary]
+    objects = [log for log in of_documents if log not in arrays]
+    array_names = {name for log in of_records for name in log.records.split("|")}
+    streamed = array_names.union({"tasks"}, (log.records.split(".")[0] for log in objects))
     seen: dict[str, Any] = {}
     with decoded(file) as text:
         for key, position, value in members(text, frozenset(streamed)):
             if key == "":
-                return _recognised(value, [*arrays, *anywhere])
+                return _recognised(value, [*arrays, *of_records])
             if isinstance(position, str):
                 seen.setdefault(key, {})[position] = value
             else:
                 seen.setdefault(key, value)
             name = _recognised(seen, objects)
-            if not name and key in names and position == 0:
-                within = [log for log in anywhere if key in log.records.split("|")]
-                name = _recognised(value, within)
+            if not name and key in array_names and position == 0:
+                named_so = [log for log in of_records if key in log.records.split("|")]
+                name = _recognised(value, named_so)
             if name:
                 return name
     return ""
 
 
-def _of_form(*forms: str) -> list[RecordLog]:
+def _formats_with(*forms: str) -> list[RecordLog]:
+    """Return the formats of logs whose records have one of these forms."""
     return [log for log in LOGS.values() if log.form in forms]
 
 
 def _recognised(fields: object, logs: Iterable[RecordLog]) -> str:
-    """Return the first format that recognises the fields; nothing if none does."""
+    """Return the name of the first format that recognises the fields; "" if none does."""
     return next((log.name for log in logs if log.recognises(fields)), "")

@@ -1,6 +1,6 @@
-"""Logs of Inspect: ``.eval`` archives and ``.json`` documents, without Inspect itself.
+"""Logs of Inspect: ``.eval`` archives and ``.json`` documents, read without Inspect.
 
-Facts of the format: an archive holds ``header.json`` and one ``samples/ID_epoch_N.json`` for every
+An archive holds ``header.json`` and one ``samples/ID_epoch_N.json`` for every
 sample and epoch (deflate, or zstd since release 0.3.206); a document holds the same records under
 ``samples``. A score is ``{"value": ..., "answer": ...}`` under the name of its scorer; an unscored
 sample has no score or the value NaN, which is written as such.
@@ -19,10 +19,10 @@ from typing import Any, BinaryIO
 
 from bayesatk.data.columns import digest
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.json_stream import Placed, parse
-from bayesatk.io.log_rows import EMPTY, Totals
+from bayesatk.io.json_stream import Placed, parse_json
+from bayesatk.io.log_rows import EMPTY_OUTPUT, Totals
 from bayesatk.io.logs.record_logs import Record, RecordLog, Trials
-from bayesatk.io.sources import largest, too_large, total, unpacked
+from bayesatk.io.sources import budget_in_use, max_unpacked_bytes, max_value_size, too_large
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -31,7 +31,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdError, zipfile
 
-_DAMAGE = (
+_ARCHIVE_ERRORS = (
     zipfile.BadZipFile, zlib.error, ZstdError, EOFError, OSError, NotImplementedError,
     RuntimeError, ValueError, OverflowError,
 )  # fmt: skip
@@ -46,18 +46,18 @@ def _sample(sample: Record) -> Trials:
         sample.head.setdefault("limits by kind", Counter())[str(kind)] += 1
     epoch = sample.fields.get("epoch", 1)
     yield {
-        "trial": math.nan if epoch is None else epoch,  # it is not for the reader to number it
+        "trial": math.nan if epoch is None else epoch,  # refused, since no epoch must be guessed
         "outcome": values,
         "answer": answers,
         "content": _content(sample),
         "reason": unmarked or "unscored",
-        "fault": EMPTY if _is_empty(sample) else "",
+        "fault": EMPTY_OUTPUT if _is_empty(sample) else "",
         "known": _spent(sample),
     }
 
 
 def _values_and_answers(sample: Record) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return values and answers by scorer: several values of one are told apart as SCORER/KEY."""
+    """Return values and answers by scorer, or by SCORER/KEY for a scorer with several values."""
     scores = sample("scores") or {}
     if not isinstance(scores, dict):
         raise OutcomeError(
@@ -69,16 +69,16 @@ def _values_and_answers(sample: Record) -> tuple[dict[str, Any], dict[str, Any]]
     for name, score in scores.items():
         score = score if isinstance(score, dict) else {"value": score}
         value = score.get("value")
-        named = {name: value}
+        values_by_name = {name: value}
         if isinstance(value, dict) and value:
-            named = {f"{name}/{key}": mark for key, mark in value.items()}
-        values |= named
-        answers |= dict.fromkeys(named, score.get("answer"))
+            values_by_name = {f"{name}/{key}": mark for key, mark in value.items()}
+        values |= values_by_name
+        answers |= dict.fromkeys(values_by_name, score.get("answer"))
     return values, answers
 
 
 def _spent(sample: Record) -> dict[str, Any]:
-    """Return what a sample cost, all its models together: dollars, tokens, seconds of work."""
+    """Return the costs of a sample, summed over its models: dollars, tokens and seconds."""
     usages = [usage for usage in sample.of(dict, "model_usage").values() if isinstance(usage, dict)]
     spent: dict[str, Any] = {}
     for name, counted in (
@@ -93,9 +93,9 @@ def _spent(sample: Record) -> dict[str, Any]:
 
 
 def _content(sample: Record) -> str:
-    """Digest of input, choices and target: the order of choices gives letters their meaning.
+    """Return a digest of input, choices in their order, and target.
 
-    The identifiers that a run gives its messages are no part of the input.
+    The identifiers of messages, which differ between runs, are no part of it.
     """
     prompt = sample("input")
     if isinstance(prompt, list):
@@ -106,7 +106,7 @@ def _content(sample: Record) -> str:
 
 
 def _is_empty(sample: Record) -> bool:
-    """Whether the model returned nothing: no completion, no tool call."""
+    """Return whether the model returned neither a completion nor a tool call."""
     choices = sample("output.choices")
     if sample("output.completion") or not isinstance(choices, list):
         return False
@@ -118,10 +118,10 @@ def _is_empty(sample: Record) -> bool:
 
 
 def _notes(log: Record, number: int) -> Iterator[str]:
-    """Yield what the header says against the number of samples, and how many were cut short."""
+    """Yield notes on unfinished runs and on trials that were ended by a limit."""
     ids, epochs = log.of(list, "eval.dataset.sample_ids"), log("eval.config.epochs") or 1
-    # More than a million is no number of epochs.
-    planned = len(ids) * epochs if isinstance(epochs, int) and 0 < epochs < 1_000_000 else 0
+    max_epochs = 1_000_000  # a larger number is no number of epochs
+    planned = len(ids) * epochs if isinstance(epochs, int) and 0 < epochs < max_epochs else 0
     name, status = log.path.name, str(log.fields.get("status", "started"))
     if status != "success" or not number:
         text = f"CHECK: {name} has status {status!r} and {number} trials"
@@ -131,15 +131,15 @@ def _notes(log: Record, number: int) -> Iterator[str]:
 
 
 def _totals(log: Record) -> Totals:
-    """Return what the header of a whole run states: samples, epochs, and samples in all."""
-    if log.fields.get("status") != "success":  # of which a note says more
+    """Return the totals in the header of a finished run: samples, epochs, and samples in all."""
+    if log.fields.get("status") != "success":  # which `_notes` reports
         return Totals()
     ids, epochs = log("eval.dataset.sample_ids"), log("eval.config.epochs")
     return Totals.stated_by(ids, epochs, log("results.total_samples"))
 
 
 class InspectLog(RecordLog):
-    """Logs whose records are the members of an archive, or stand in a document."""
+    """Logs of Inspect, whose records are members of an archive or parts of a document."""
 
     def placed_fields(self, file: BinaryIO, head: dict[str, Any], path: Path) -> Iterator[Placed]:
         """Yield place, name and fields of every sample; the header goes to the head."""
@@ -153,11 +153,11 @@ class InspectLog(RecordLog):
                 "the archive must be an Inspect log; it has no header.json. Pass the .eval "
                 "file that Inspect wrote."
             )
-        header = parse(archive.read(headers[-1]), headers[-1])
+        header = parse_json(archive.read(headers[-1]), headers[-1])
         head |= header if isinstance(header, dict) else {}
         for member in archive.names:
             if member.startswith("samples/") and member.endswith(".json"):
-                yield member, member, parse(archive.read(member), member)
+                yield member, member, parse_json(archive.read(member), member)
 
 
 INSPECT = InspectLog(
@@ -170,14 +170,14 @@ INSPECT = InspectLog(
 
 
 class Archive:
-    """A zip archive whose members have been checked; they are read one at a time."""
+    """A zip archive whose members are checked against the budget and read one at a time."""
 
     def __init__(self, file: BinaryIO) -> None:
-        most = unpacked(file.seek(0, os.SEEK_END))
+        max_bytes = max_unpacked_bytes(file.seek(0, os.SEEK_END))
         file.seek(0)
-        with _readable():
-            # A 64th of the budget for the list of members: as objects, it takes ten times that.
-            self._zip = zipfile.ZipFile(_Bounded(file, total() // 64))
+        with _archive_errors():
+            # The list of members takes ten times its size as objects: a 64th of the budget for it.
+            self._zip = zipfile.ZipFile(_Bounded(file, budget_in_use() // 64))
         members = self._zip.infolist()
         for info in members:
             name = info.filename
@@ -186,22 +186,24 @@ class Archive:
                     f"the archive must have plain names; {name[:80]!r} leads out of it. Was it "
                     "written by the evaluation itself?"
                 )
-            if info.file_size > largest():
-                raise too_large(f"the member {name[:80]!r}", largest(), "bytes", info.file_size)
+            if info.file_size > max_value_size():
+                raise too_large(
+                    f"the member {name[:80]!r}", max_value_size(), "bytes", info.file_size
+                )
         size = sum(info.file_size for info in members)
-        if size > most:
-            raise too_large("the archive, unpacked,", most, "bytes", size)
-        # A log that was interrupted and continued repeats names: the last of each counts.
+        if size > max_bytes:
+            raise too_large("the archive, unpacked,", max_bytes, "bytes", size)
+        # A log that was interrupted and continued repeats names; the last member counts.
         self.names = list(dict.fromkeys(info.filename for info in members if not info.is_dir()))
 
     def read(self, name: str) -> bytes:
-        """Return a member, whole; one that is larger than it says is not unpacked further."""
+        """Return a member; stop if it is larger than the archive states."""
         info = self._zip.getinfo(name)
         bounded = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        # Of other compressions zipfile unpacks whatever it reads at once: of zstd 32000:1.
+        # With other methods zipfile unpacks all that it reads at once, with zstd up to 32000:1.
         block_bytes = 1 << 20 if bounded else 1 << 12
         blocks, size = [], 0
-        with _readable(), self._zip.open(info) as member:
+        with _archive_errors(), self._zip.open(info) as member:
             while block := member.read(block_bytes):
                 blocks.append(block)
                 size += len(block)
@@ -214,28 +216,30 @@ class Archive:
 
 
 class _Bounded:
-    """A file of which nobody reads more than so many bytes at once."""
+    """A file of which no read may return more than so many bytes."""
 
-    def __init__(self, file: BinaryIO, most: int) -> None:
-        self._file, self._most = file, most
+    def __init__(self, file: BinaryIO, max_bytes: int) -> None:
+        self._file, self._max_bytes = file, max_bytes
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
     def read(self, size: int = -1) -> bytes:
-        """Read some bytes, or refuse."""
-        content = self._file.read(self._most + 1 if size < 0 else min(size, self._most + 1))
-        if len(content) > self._most:
-            raise too_large("the archive's list of members", self._most, "bytes")
+        """Read bytes, or refuse too many."""
+        content = self._file.read(
+            self._max_bytes + 1 if size < 0 else min(size, self._max_bytes + 1)
+        )
+        if len(content) > self._max_bytes:
+            raise too_large("the archive's list of members", self._max_bytes, "bytes")
         return content
 
 
 @contextmanager
-def _readable() -> Iterator[None]:
-    """Turn every way in which an archive can be broken into one message."""
+def _archive_errors() -> Iterator[None]:
+    """Turn all errors of a broken archive into one message."""
     try:
         yield
     except OutcomeError:
         raise
-    except _DAMAGE as error:
+    except _ARCHIVE_ERRORS as error:
         raise OutcomeError(
             f"the file must be a whole zip archive; {error or type(error).__name__}. It is "
             "truncated, damaged or encrypted: copy or write it again."

@@ -1,9 +1,8 @@
-"""Logs whose trials are records: a description for each format, and one function that reads all.
+"""Logs whose trials are records: `RecordLog` describes a format, and reads all formats.
 
-A description says how the format is recognised, where its records stand, and what each record says
-of its trials: by paths of fields, and by a function where paths do not suffice. Everything else is
-done here, for every format alike: which of several marks is read, lists of outcomes, names of
-systems, fields that must be there.
+The description of a format says how it is recognised, where its records are, and what each record
+says of its trials: by paths of fields, and by a function where paths do not suffice. The choice of
+a mark, lists of outcomes, names of systems and required fields are the same for every format.
 """
 
 import math
@@ -23,33 +22,34 @@ from bayesatk.data.validation import OutcomeError, is_absent, shown
 from bayesatk.io.json_stream import (
     Json,
     Placed,
-    at,
     decoded,
-    is_there,
-    parse,
+    has_field,
+    parse_json,
     parsed_lines,
-    parts_of,
+    placed_records,
+    value_at,
 )
-from bayesatk.io.log_rows import EMPTY, Rows, Totals, Trial
+from bayesatk.io.log_rows import EMPTY_OUTPUT, Rows, Totals, Trial
 from bayesatk.io.record_tables import records_of_parquet
 from bayesatk.io.sources import LINES
 
 
 @dataclass(frozen=True)
 class Record:
-    """One record of a log: its fields, those of its document and of the file beside it.
+    """One record of a log.
 
     Parameters
     ----------
     fields : object
+        Fields of the record.
     head : dict
-        Fields of the document.
+        Fields of the document, and of the file beside it.
     path : pathlib.Path
-        The file.
+        Path of the log.
     where : str
-        Where the record stands, for a message.
+        Place of the record for messages.
     key : object
-        Its name or number in the document.
+        Name or number of the record in the document.
     """
 
     fields: Any
@@ -59,18 +59,18 @@ class Record:
     key: Any = None
 
     def __call__(self, path: str) -> Any:
-        """Return what stands at a path: of the document if it begins with ^; the first of a|b."""
+        """Return the value at a path; ``^`` is the document, ``a|b`` the first that is there."""
         blank = None
         for alternative in path.split("|"):
             in_head = alternative.startswith("^")
-            value = at(self.head if in_head else self.fields, alternative.removeprefix("^"))
+            value = value_at(self.head if in_head else self.fields, alternative.removeprefix("^"))
             if not is_absent(value):
                 return value
             blank = value if blank is None else blank
         return blank
 
     def of[Kind: (str, Json, list[Any])](self, kind: type[Kind], path: str) -> Kind:
-        """Return what stands at a path if it is of a kind, else nothing of that kind."""
+        """Return the value at a path if it is of a type, else an empty value of that type."""
         value = self(path)
         return value if isinstance(value, kind) else kind()
 
@@ -83,23 +83,23 @@ class Record:
             return math.nan
 
     def inner(self, path: str) -> list["Record"]:
-        """Return the objects in a list as records, of which this one is the document as well."""
+        """Return the objects in a list as records, with this record as part of their document."""
         elements = [element for element in self.of(list, path) if isinstance(element, dict)]
         head = {**self.head, **self.fields}
         return [replace(self, fields=element, head=head) for element in elements]
 
 
-Trials = Iterator[Json]  # what a reader yields: fields of a trial, by parameter of it
+Trials = Iterator[Json]  # parameters of every `Trial` of a record, by name
 
 
 def _says_no_more(record: Record) -> Trials:
-    """Say that a record is a trial of which the paths say everything."""
+    """Yield one trial, which the paths describe completely."""
     yield {}
 
 
 @dataclass(frozen=True)
 class RecordLog:
-    """A format.
+    """A format of logs.
 
     Parameters
     ----------
@@ -111,64 +111,64 @@ class RecordLog:
         ``results.task_id`` is a field of the first of its results, ``*`` stands for any name,
         ``[]`` for a list, and ``a|b`` for one of two.
     says : mapping of str to str
-        Paths of what a record says of its trial, by parameter of `bayesatk.io.log_rows.Trial`, and
-        of its ``filter``. A path that begins with ^ is of the document.
+        Paths of the parameters of `bayesatk.io.log_rows.Trial` and of the ``filter``, by name. A
+        path that begins with ^ is of the document.
     asked : tuple of str
-        Paths of what was asked and of what is right.
+        Paths of the prompt and the right answer.
     output : tuple of str
-        Paths of what the system returned: a blank one may be a failed call.
+        Paths of the output of the system; a blank output may be a failed call.
     known : mapping of str to str
-        Paths of what a record says of its question, by the name under which it can be asked for.
+        Paths of fields, by the names under which they can be asked for.
     within : str
-        Path of the other fields that can be asked for; default: the record itself.
+        Path of an object whose fields can be asked for as well; default: the record itself.
     read : callable
-        What a record says besides, for each of its trials: no trial, where it yields nothing. An
-        outcome may be marks by scorer, and so may the answer; or, with `lists`, one for each trial.
+        Returns further parameters for each trial of a record, or no trial. An outcome, and its
+        answer, may be a mapping by scorer or, with `lists`, a list with an element for each trial.
     by_content : bool
-        Whether a question without an id is named by a digest of what was asked.
+        Whether a question without an id is identified by a digest of its content.
     by_name : bool
-        Whether the id of a question is its own in every task.
+        Whether equal ids in different tasks are one question.
     stated : callable
-        The totals that the log states.
+        Returns the totals that the log states.
     lists : bool
-        Whether outcomes are lists of marks, of which each is a trial.
+        Whether an outcome is a list of marks, each of which is a trial.
     marks_apart : bool
-        Whether each scorer has a record of its own for a trial.
+        Whether each scorer has its own record of a trial.
     scorer : str
-        Which of several marks is read if nothing is told.
+        The mark that is read by default, if there are several.
     marker : str
-        What the marks are: "{scorer}" and "{filter}" stand for those that were chosen.
+        Description of the marks, with "{scorer}" and "{filter}" for the chosen ones.
     reason : str
-        Why there is no mark, where the record does not say.
+        Default reason why a mark is missing.
     unless : tuple of str
-        Fields with which it is another format.
+        Fields that only another format has.
     records : str
-        Where a document has its records: at a dotted path, or a|b; "" if it is their array, "." if
-        it is the one record.
+        Place of the records in a document: a dotted path, or a|b; "" if the document is their
+        array, "." if it is one record.
     parts : str
-        Path of a list in each record whose elements are records with the same fields.
+        Path of a list in each record whose elements are read as records.
     kinds : tuple of type
-        What a record may be.
+        Types of records.
     needed : tuple of str
         Fields that every record must have.
     ends_with_head : bool
-        Whether the document says more of the run behind its records.
+        Whether the document has fields of the run after its records.
     beside : str
-        File in the same folder that says more of the run.
+        File in the same folder with further fields of the run.
     run_above : int
-        How many folders above a file its run is: the files of one run are one log.
+        Number of folders from a file up to that of its run; the files of a run are one log.
     named_by : {"file", "folder", "log"}
-        What names a system that no record names; a log must do so itself.
+        What names a system that no record names; with "log" the log itself must.
     ending : str
-        Regular expression for what ends the name of a file and is no part of that of a system.
+        Regular expression of the end of a file name that is not part of the name of the system.
     honours : tuple of str
         Options of `bayesatk.load` that have an effect.
     summary : str
-        For a file that holds no trials: where they are.
+        Description of a file without trials, and where these are.
     notes : callable
-        What a person should know of a log, by its document and the number of its records.
+        Returns notes on a log, from its document and the number of its records.
     part_of : str
-        Format of the file that repeats these trials, if it lies in a folder above.
+        Format of a file in a folder above that repeats these trials.
     """
 
     name: str
@@ -204,18 +204,18 @@ class RecordLog:
     part_of: str = ""
 
     def run(self, path: Path) -> Path:
-        """Return the file or folder of the run that a file belongs to."""
+        """Return the file or folder of the run of a file."""
         return path.parents[self.run_above - 1] if self.run_above else path
 
     def honoured(self, option: str) -> bool:
-        """Whether an option of `bayesatk.load` has an effect."""
+        """Return whether an option of `bayesatk.load` has an effect."""
         usual = ("same_system", "empty_output", *(["question_key"] if self.asked else []))
         return option in (*usual, *self.honours)
 
     def recognises(self, fields: object) -> bool:
-        """Whether the fields are those of the format."""
-        has_signs = all(is_there(fields, sign) for sign in self.signs)
-        return has_signs and not any(is_there(fields, sign) for sign in self.unless)
+        """Return whether the fields are those of the format."""
+        has_signs = all(has_field(fields, sign) for sign in self.signs)
+        return has_signs and not any(has_field(fields, sign) for sign in self.unless)
 
     def __call__(self, file: BinaryIO, path: Path, system: str | None, rows: Rows) -> None:
         """Read a file of the format."""
@@ -235,14 +235,14 @@ class RecordLog:
         log.finish(self.notes(whole, number), self.stated(whole))
 
     def _records(self, file: BinaryIO, head: Json, path: Path) -> Iterator[Record]:
-        """Yield every record with its place, once it has been checked."""
+        """Yield every record, or refuse one that lacks a required field."""
         for where, key, fields in self.placed_fields(file, head, path):
             if self.form == "lines" and _is_totals(fields, self.needed):
                 continue
             if not isinstance(fields, self.kinds):
                 raise OutcomeError(f"{where} must be an object; got {shown(fields)}.")
             for name in self.needed:
-                if not is_there(fields, name):
+                if not has_field(fields, name):
                     raise OutcomeError(
                         f"{where} must have the field {name!r}; it has {shown([*fields], 200)}. "
                         "Is the file complete?"
@@ -250,7 +250,7 @@ class RecordLog:
             yield Record(fields, head, path, where, key)
 
     def placed_fields(self, file: BinaryIO, head: Json, path: Path) -> Iterator[Placed]:
-        """Yield place, key and fields of every record; the rest of a document goes to the head."""
+        """Yield place, key and fields of every record; put all other fields into `head`."""
         if self.form == "parquet":
             names = {name for sign in self.signs for name in sign.split("|")}
             for number, fields in enumerate(records_of_parquet(path, names)):
@@ -263,20 +263,20 @@ class RecordLog:
         for last_time in (False, True) if self.ends_with_head else (True,):
             file.seek(0)
             with decoded(file) as text:
-                for placed in parts_of(text, self.records, head):
+                for placed in placed_records(text, self.records, head):
                     if last_time:
                         yield placed
 
 
 class _Choice:
-    """Which of several scorers, or filters, of a log is read."""
+    """The choice of one of several scorers, or filters, of a log."""
 
     def __init__(self, option: str, wanted: str | None) -> None:
         self.option, self.wanted = option, wanted
         self.names: dict[str, dict[str, None]] = {}  # by task
 
     def among(self, names: Iterable[str], task: str, where: str, usual: str = "") -> str:
-        """Return the name that is read, of those of a record; refuse one that must be chosen."""
+        """Return the name that is read, of those in a record, or refuse if one must be chosen."""
         seen = self.names.setdefault(task, {})
         seen |= dict.fromkeys(names)
         if self.wanted is None and len(seen) > 1 and not usual:
@@ -284,7 +284,7 @@ class _Choice:
         return self.wanted or usual or next(iter(seen), "")
 
     def check(self) -> dict[str, None]:
-        """Return all names; refuse a wanted one that no record has."""
+        """Return all names, or refuse a wanted name that no record has."""
         names = {name: None for seen in self.names.values() for name in seen}
         if names and self.wanted is not None and self.wanted not in names:
             rule = f"{self.option} must be one that the log has; got {shown(self.wanted)}:"
@@ -298,18 +298,18 @@ class _Choice:
 
 
 class _Log:
-    """A log on its way into the rows: which of its marks are read, and what is counted."""
+    """A log that is being read: it chooses a mark of every trial and adds the trial to the rows."""
 
     def __init__(self, form: RecordLog, system: str | None, path: Path, rows: Rows) -> None:
         self.form, self.system, self.path, self.rows = form, system, path, rows
         self.scorers = _Choice("scorer", rows.options.scorer)
         self.filters = _Choice("filter", rows.options.filter)
-        # Marks of one trial that stand in several records, a scorer in each.
+        # Fields, marks and answers of trials whose scorers have records of their own.
         self.apart: dict[Any, tuple[Json, Json, Json]] = {}
         self.counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, record: Record, more: Mapping[str, Any]) -> None:
-        """Add the trials of which a record speaks."""
+        """Add the trials of a record, described by its fields and by `more`."""
         fields = self._fields(record, more)
         marks, answer, name = (
             fields.pop("outcome"),
@@ -328,7 +328,7 @@ class _Log:
             self._add_list(fields, marks, answer, record.where)
 
     def _collect(self, fields: Json, marks: Mapping[str, Any], answer: object) -> None:
-        """Take marks of a trial: the n-th mark of a scorer is of the n-th trial."""
+        """Collect marks of a trial; the n-th mark of a scorer is that of the n-th trial."""
         trial = repr([fields["system"], fields["task"], fields["question"], fields["trial"]])
         for scorer, mark in marks.items():
             self.counts[trial, scorer] += 1
@@ -344,13 +344,13 @@ class _Log:
         where: str,
         name: object,
     ) -> None:
-        """Add a trial with the mark of the scorer that is read."""
+        """Add a trial with the mark of the chosen scorer."""
         form = self.form
-        usual = form.scorer if form.scorer in marks else ""
+        default_scorer = form.scorer if form.scorer in marks else ""
         for of_scorer, mark in marks.items():
-            certain = mark is None or (isinstance(mark, int | float) and mark in (0, 1))
-            self.rows.certain[of_scorer] = certain and self.rows.certain.get(of_scorer, True)
-        scorer = self.scorers.among(marks, fields["task"], where, usual)
+            is_binary = mark is None or (isinstance(mark, int | float) and mark in (0, 1))
+            self.rows.certain[of_scorer] = is_binary and self.rows.certain.get(of_scorer, True)
+        scorer = self.scorers.among(marks, fields["task"], where, default_scorer)
         mark = marks.get(scorer)
         if isinstance(mark, list | dict):
             raise OutcomeError(
@@ -366,7 +366,7 @@ class _Log:
         self._add(fields, mark, answer.get(scorer) if isinstance(answer, Mapping) else answer)
 
     def _fields(self, record: Record, more: Mapping[str, Any]) -> Json:
-        """Return what a record says of its trial, by parameter of it."""
+        """Return the parameters of the trial of a record, by name."""
         form = self.form
         fields: Json = {
             "system": "", "task": "", "trial": None, "reason": form.reason, "by_name": form.by_name
@@ -375,7 +375,7 @@ class _Log:
             text = name in ("system", "task", "identity")
             fields[name] = record.of(str, path) if text else record(path)
         if any(_is_blank(record(path)) for path in form.output):
-            fields["fault"] = EMPTY
+            fields["fault"] = EMPTY_OUTPUT
         content = [record(path) for path in form.asked]
         fields["content"] = content_of(*content)
         if form.by_content and fields.get("question") is None:
@@ -389,7 +389,7 @@ class _Log:
         return fields
 
     def system_of(self, name: str) -> str:
-        """Return the name of a system: as told, as the log says, or of its file or folder."""
+        """Return the name of a system: of the caller, of the log, or of the file or folder."""
         if self.system is None:
             return name or self._named_by_file
         if name:
@@ -398,6 +398,7 @@ class _Log:
 
     @cached_property
     def _named_by_file(self) -> str:
+        """The name of the file or folder of the log."""
         if self.form.named_by == "log":
             raise OutcomeError(
                 "the log must name its model; 'eval' has none. Name the system yourself: ",
@@ -411,7 +412,7 @@ class _Log:
         return name
 
     def _known(self, record: Record, aliases: Mapping[str, Any]) -> dict[str, object]:
-        """Return what a record says, of what is wanted; its own cost before other fields."""
+        """Return the values of the requested fields; costs that readers offer come first."""
         fields = record.head if self.form.parts else record.fields
         fields = record.of(dict, self.form.within) if self.form.within else fields
         if len(self.rows.offered) < 100:  # for messages
@@ -419,7 +420,7 @@ class _Log:
             self.rows.offered |= dict.fromkeys(names)
         values = {}
         for role, name in self.rows.roles.items():
-            field_value, alias = at(fields, name), aliases.get(name)
+            field_value, alias = value_at(fields, name), aliases.get(name)
             values[name] = (
                 alias
                 if field_value is None or (role == COST and alias is not None)
@@ -428,7 +429,7 @@ class _Log:
         return values
 
     def _add_list(self, fields: Json, marks: object, answers: object, where: str) -> None:
-        """Add a trial for each mark of a list."""
+        """Add a trial for every mark of a list."""
         if not isinstance(marks, list):
             raise OutcomeError(f"{where} must have a list of marks; got {shown(marks)}.")
         for role in BY_TRIAL:
@@ -443,7 +444,7 @@ class _Log:
 
     def _add(self, fields: Mapping[str, Any], mark: object, answer: object) -> None:
         """Add a trial with its mark, and its answer if answers are read."""
-        # Rewards are sums of weights: within 1e-6 of 0 or 1 they are meant to be 0 or 1.
+        # Rewards are sums of weights with rounding errors; within 1e-6 they are 0 or 1.
         if isinstance(mark, float):
             mark = next((end for end in (0, 1) if abs(mark - end) <= 1e-6), mark)
         if fields["trial"] is None:
@@ -453,7 +454,7 @@ class _Log:
         self.rows.add(Trial(**fields, outcome=mark, answer=answer if read else None))
 
     def finish(self, notes: Iterable[str], stated: Totals) -> None:
-        """Add trials whose marks stood apart; refuse names that no record has."""
+        """Add collected trials, totals and notes; refuse scorers and filters that do not occur."""
         read_filter = self.filters.wanted or next(iter(self.filters.names.get("", {})), None)
         for fields, marks, answers in self.apart.values():
             self._choose(fields, marks, answers, "the log", read_filter)
@@ -476,30 +477,30 @@ class _Log:
 
 
 def _is_totals(fields: object, needed: Iterable[str]) -> bool:
-    """Whether a line holds numbers and none of the fields of a record: totals, at the end."""
+    """Return whether a line holds totals: numbers, and none of the fields of a record."""
     return isinstance(fields, dict) and bool(fields) and not any(
-        is_there(fields, name) for name in needed
+        has_field(fields, name) for name in needed
     ) and all(isinstance(value, int | float) for value in fields.values())  # fmt: skip
 
 
 def content_of(*asked: object) -> str:
-    """Return a digest of what was asked and of what is right; nothing where nothing is said."""
+    """Return a digest of the prompt and the right answer; "" if both are missing."""
     return digest(*map(canonical, asked)) if any(asked) else ""
 
 
 def _is_blank(output: object) -> bool:
-    """Whether a system returned nothing: blank text, no message, or a list of one of these."""
+    """Return whether an output is blank text, an empty list, or a list of one such output."""
     while isinstance(output, list) and len(output) == 1:
         output = output[0]
     return output == [] or (isinstance(output, str) and not output.strip())
 
 
 def fields_of(path: Path) -> Json:
-    """Return the object in a small file beside a log; an empty one if it is damaged."""
-    largest_bytes = 1 << 24
+    """Return the object in a small file beside a log; {} if it is missing or damaged."""
+    max_bytes = 1 << 24
     try:
-        small = path.is_file() and path.stat().st_size < largest_bytes
-        value = parse(path.read_bytes(), path.name) if small else {}
+        small = path.is_file() and path.stat().st_size < max_bytes
+        value = parse_json(path.read_bytes(), path.name) if small else {}
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
