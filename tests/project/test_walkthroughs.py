@@ -27,9 +27,9 @@ LONGER = (
     "schema",
 )  # fmt: skip
 SHOWING = ("logs", "gates")  # pictures and files, checked elsewhere
-LONG = (  # eight seconds or more: for test-all
-    "leaderboards", "limits", "your_questions", "answers_and_grades", "comparing_systems",
-    "judge_error", "how_many_trials", "models",
+LONG = (  # three seconds or more: for test-all
+    "limits", "your_questions", "answers_and_grades", "comparing_systems", "how_many_trials",
+    "random_baseline", "models",
 )  # fmt: skip
 EXECUTED = {*SAMPLING, *LONGER, *SHOWING, "metrics"}
 
