@@ -42,7 +42,8 @@ _FEW_SKEWED = 2000  # the same where means are very skew
 _SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
 _DRAWS = (2000, 20_000, 40_000)  # for ends: at least, at most, and of few questions
 _ENDS = 4e6  # success probabilities that draws for ends of intervals may take
-_EVERY = 5e5  # success probabilities that draws may take where means are known without them
+_EVERY = 1e5  # success probabilities that draws may take where means are known without them
+_ANEW = 2e6  # the same where questions are drawn anew
 _MOST = 2e7  # the same where groups have effects
 _CHUNK = 1_000_000  # floats drawn at once
 _SOME = 200  # draws, and questions, from which the correlation between metrics is worked out
@@ -734,7 +735,7 @@ class Posterior:
         if part.fit.predictor.effective or self._drawn.any():
             most = _MOST
         elif model.resampled:
-            most = 4 * _EVERY
+            most = _ANEW
         if not keep_p and size * questions > max(most, size * _FEW):
             return self._matched_means(part, place, offset, rng), None
         # In an order of their own, so that the order of the questions changes nothing.

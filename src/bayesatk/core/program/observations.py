@@ -44,6 +44,7 @@ _SMALLEST = 5e-324  # Beta parameter of draws
 _SMALLEST_RULE = 1e-8  # Beta parameter that a rule reaches: beyond its tail lie 2e-10
 _NARROWEST = 1000.0  # concentration, in trials of a question, from which a Beta is a point to them
 _FAR = 1e10  # below any log probability of trials that are possible
+_MANY_TRIALS, _OF_A_RULE = 200, 6  # from which points come so many times as many together
 _ON_RULE = 64  # floats of a state's likelihood at once, in those of a table of one column
 _FINER = 4  # points of a rule for one, where p is drawn from them
 
@@ -112,6 +113,11 @@ class RightWrong(Observation):
     def _counts(self) -> States:
         """States of all trials, those before included."""
         return self.states.merged()
+
+    def floats(self, columns: int) -> int:
+        """Fewer of many trials: points share the powers of metrics on the nodes of a rule."""
+        shared = _OF_A_RULE if self._counts.trials.max(initial=0.0) > _MANY_TRIALS else 1
+        return max(columns // shared, 1) * len(self.states)
 
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""

@@ -211,7 +211,7 @@ class Predictor:
             keys.insert(0, np.log(self.group_sd(theta)))
         order = np.lexsort(keys)
         offsets = offsets if self._structured else 1
-        by_cell = 8 if self.cells.rows.shape[1] else 1
+        by_cell = 8 if self.cells.rows.shape[1] else int(self._structured)
         width = max(
             offsets * self.observation.floats(columns), by_cell * columns * len(self.cells.count)
         )
