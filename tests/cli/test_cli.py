@@ -776,3 +776,16 @@ def test_systems_are_chosen_by_name(tmp_path) -> None:
     stated = ("--difficulty", "a=0.6,0.3", "--width", 0.2)
     done = run("plan", "-m", "pass@1", *stated, "--system", "a")
     assert "--system chooses systems of a FILE" in done.stderr
+
+
+def test_doubts_on_the_card_name_options_of_the_shell(tmp_path) -> None:
+    rows = [f"a,{q},{arm},{(q + len(arm)) % 2}" for q in (1, 2, 3) for arm in ("x", "yy")]
+    (tmp_path / "arms.csv").write_text("\n".join(["system,question,scaffold,outcome", *rows]))
+    done = run("evaluate", tmp_path / "arms.csv", "-m", "pass@1", "--pooling", "none")
+    (line,) = [line for line in done.stdout.splitlines() if "CHECK: the rows" in line]
+    assert "columns=" not in done.stdout
+    told = run("doctor", tmp_path / "arms.csv").stdout
+    for text in (done.stdout, told):
+        assert " ".join(text.split()).count("--column system=system,scaffold") == 1
+    assert "CHECK" not in told  # said once, under "Look at"
+    assert "assumed: CHECK" not in line

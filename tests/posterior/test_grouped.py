@@ -166,3 +166,12 @@ def test_groups_that_the_data_have_are_used_unless_told_otherwise(data) -> None:
     with pytest.raises(ValueError, match="group=False"):
         bk.plan(found, "pass@1")
     assert "plan" in bk.plan(data, "pass@1", trials=[1]).children
+
+
+def test_groups_that_are_ignored_are_noted(data) -> None:
+    options = {"draws": 5, "rng": 1, "difficulty": "beta"}
+    plain = bk.evaluate(data, "pass@1", group=False, **options)
+    (note,) = [note for note in plain.notes if "groups of questions, which the model" in note]
+    assert "3 groups" in note
+    assert not any("which the model ignores" in note
+                   for note in bk.evaluate(data, "pass@1", **options).notes)  # fmt: skip

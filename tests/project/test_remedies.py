@@ -1,6 +1,11 @@
 """What an error proposes works as it is written: arguments in Python, options in the shell."""
 
+import ast
+import inspect
+import re
 import shlex
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -106,3 +111,52 @@ def test_a_proposed_option_is_taken(line, remedy, filled, tmp_path, monkeypatch)
     done = CliRunner().invoke(app, shlex.split(f"{line} {remedy}"))
     assert done.exit_code in (0, 1, 3), done.output  # a gate may fail
     assert "bayesatk: " not in done.stderr.replace("bayesatk: warning", "")
+
+
+SHELVES = (bk, bk.checks, bk.decide, bk.guessing, bk.metrics, bk.models, bk.plots, bk.priors)
+PUBLIC = {name: getattr(shelf, name) for shelf in SHELVES for name in shelf.__all__}
+IN_PYMC = {"coords", "dims", "observed", "var_names"}  # arguments of PyMC and ArviZ
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Texts of the package that are no docstrings, with {} for what is filled in, and where."""
+    root = Path(bk.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf8"))
+        skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                parts = [getattr(part, "value", None) for part in node.values]
+                text = "".join(part if isinstance(part, str) else "{}" for part in parts)
+                skipped |= {id(part) for part in ast.walk(node)}
+            elif isinstance(node, ast.Constant) and id(node) not in skipped:
+                text = str(node.value)
+            else:
+                continue
+            yield f"{path.relative_to(root)}:{node.lineno}", text
+
+
+def parameters(function: object) -> set[str]:
+    known = inspect.signature(function).parameters.values()
+    variadic = any(each.kind == each.VAR_KEYWORD for each in known)
+    return {each.name for each in known} | ({"group", "covariates"} if variadic else set())
+
+
+def test_names_and_arguments_that_messages_propose_exist() -> None:
+    wrong, found = [], 0
+    for where, text in messages():
+        for call in re.finditer(r"\b(?:bayesatk|bk)((?:\.[A-Za-z_]\w*)+)(?:\(([^()]*)\))?", text):
+            named, known = bk, True
+            for name in call[1][1:].split("."):
+                known = known and hasattr(named, name)
+                named = getattr(named, name, None)
+            known = known or call[1][1:] in {"inspect", "lm_eval", "json"}  # modules, and a file
+            arguments = re.findall(r"\b(\w+)=", call[2] or "")
+            if not known or (arguments and not parameters(named) >= {*arguments}):
+                wrong.append(f"{where}: {call[0]}")
+            found += 1
+        for name, call in re.findall(r"(?<![\w.'])([A-Z][a-z]+[A-Z]\w+)\(([^()]*)\)?", text):
+            if name in PUBLIC and not re.search(r"{}|^\.\.\.", call):  # a repr
+                wrong.append(f"{where}: {name} without its place")
+    assert not wrong
+    assert found > 60

@@ -67,7 +67,7 @@ class CommandWithGroups(WithoutTypes, TyperCommand):
         super().format_help(ctx, formatter)
 
 
-_ALL = "bayesatk.help_all"
+_ALL = "help_all"
 
 
 def _help_all() -> inspect.Parameter:
@@ -347,9 +347,18 @@ class Reading(FileOptions):
                 for warning in caught:
                     text = as_options(warning.message, READING)
                     print(f"bayesatk: warning: {text}", file=sys.stderr)
-        if self.system and read is None:  # a reader of another kind selects by itself
+        if read is not None:  # a reader of another kind selects by itself
+            return data
+        data = _noted_as_options(data, [warning.message for warning in caught])
+        if self.system:
             data = of_systems(data, self.system)
         return data.shared() if self.shared else data
+
+
+def _noted_as_options(data: Any, doubts: Iterable[Warning | str]) -> Any:
+    """Return the data with what they are doubted for in options of the shell."""
+    written = {f"CHECK: {doubt}": f"CHECK: {as_options(doubt, READING)}" for doubt in doubts}
+    return replace(data, notes=tuple(written.get(note, note) for note in data.notes))
 
 
 def of_systems(data: Any, names: Collection[str]) -> Any:

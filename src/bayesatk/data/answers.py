@@ -263,7 +263,7 @@ def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
                 f"answer_prior: choices must be at least the answers of every question; got "
                 f"{prior.choices}, and a question with {n_answers} distinct answers"
                 f"{', none of them right' if lacks_correct else ''}. Compare answers otherwise "
-                "(AnswerRules(normalise=)), or leave out choices."
+                "(bayesatk.AnswerRules(normalise=...)), or leave out choices."
             )
     unseen_correct = np.array([False] * n_unseen_wrong + [True] * lacks_correct, bool)
     return Ballots(
@@ -376,7 +376,7 @@ def _majority_marks(
             f"equal answers to a question must have equal marks; {text} to "
             f"question {shown(questions[first['question']])} is marked right {n_right} and wrong "
             f"{n_trials - n_right} times{f' and {n_conflicts - 1} more' * (n_conflicts > 1)}. "
-            "Correct the marks, compare answers otherwise (normalise=), or let most marks decide: "
-            "AnswerRules(conflict='majority')."
+            "Correct the marks, compare answers otherwise (bayesatk.AnswerRules(normalise=...)), "
+            "or let most marks decide: bayesatk.AnswerRules(conflict='majority')."
         )
     return 2 * right > total

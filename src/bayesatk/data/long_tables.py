@@ -310,8 +310,8 @@ class Counter:
         if table.unused:
             named = shown(list(table.unused), 200)[1:-1]
             notes.append(
-                f"left out: columns {named}; group=, weight= and covariates= keep what belongs to "
-                "questions"
+                f"left out: columns {named}; a group, weight or covariate of questions is kept if "
+                "it is named"
             )
         notes += [f"{words}: {number}" for words, number in self._passed_over.items() if number]
         used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())

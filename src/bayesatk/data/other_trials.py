@@ -59,7 +59,7 @@ def read_judges(
         raise ArgumentError(
             "judge", " must be a JudgeError, a mapping from systems to them, or a table or file "
             f".csv with columns 'mark' and 'truth'; got {judge!r:.80}. Count the trials that were "
-            "marked twice: JudgeError(tp=178, p=197, fp=2, n=401).",
+            "marked twice: bayesatk.JudgeError(tp=178, p=197, fp=2, n=401).",
         )  # fmt: skip
     fit = all(isinstance(judge_of_system, JudgeError) for judge_of_system in judges.values())
     if not fit or set(judges) != set(outcomes.systems):

@@ -400,7 +400,7 @@ def data_card(outcomes: Outcomes) -> str:
     ]
     lines += [f"questions have: {', '.join(columns)}"] if columns else []
     lines += [_weights_line(dataset[WEIGHT].values)] if WEIGHT in dataset.coords else []
-    lines += [f"assumed: {note}" for note in outcomes.notes]
+    lines += [note if note.startswith("CHECK: ") else f"assumed: {note}" for note in outcomes.notes]
     return "\n".join([title, *(f"  {line}" for line in [*_system_lines(outcomes), *lines])])
 
 

@@ -349,8 +349,9 @@ def read_study(
     """Return the study of the arguments of `evaluate`, or refuse arguments that contradict."""
     if group is None and isinstance(data, Outcomes) and GROUP in data.dataset.coords:
         group = GROUP  # named when the data were read
-    elif group is False:
-        group = None
+    ignored: tuple[str, ...] = ()
+    if group is False:
+        ignored, group = _ignored_groups(data), None
     outcomes = with_groups(data, group)
     outcomes = outcomes.settled() or outcomes
     proper_probability("ci_prob", ci_prob, 0.95)
@@ -376,7 +377,7 @@ def read_study(
         prior_counts=prior_counts, covariates=names,
         group_weights=weights_of_groups, judges=judges,
         population=population_of(pooling, population, weighted), ci_prob=float(ci_prob),
-        ci_kind=ci_kind, notes=(*notes, *([] if names else more), *of_judges),
+        ci_kind=ci_kind, notes=(*notes, *ignored, *([] if names else more), *of_judges),
     )  # fmt: skip
     require_together(study.values)
     if {"votes", "group", "pooling none"} <= study.capabilities:
@@ -415,7 +416,8 @@ def _check_right_answers(outcomes: Outcomes) -> None:
             f"got 'partial', and {texts}, both right, for question "
             f"{outcomes.dataset['question'].values[question]!r}. Pass ",
             Argument("pooling", "none"), ", or count right answers as one: ",
-            Argument("answer_rules", ..., "tally"), " with AnswerRules(merge_correct=True).",
+            Argument("answer_rules", ..., "tally"),
+            " with bayesatk.AnswerRules(merge_correct=True).",
         )  # fmt: skip
 
 
@@ -448,7 +450,8 @@ def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPri
         where = "with covariates" if study.covariates else where
         raise ArgumentError(
             "prior",
-            f" must be proper {where}; got icc={resolved.icc}. Use HyperPrior(icc=(1, 1)).",
+            f" must be proper {where}; got icc={resolved.icc}. Use "
+            "bayesatk.priors.HyperPrior(icc=(1, 1)).",
         )
     return resolved
 
@@ -469,6 +472,19 @@ def _with_success(outcomes: Outcomes, success: str, requested: Sequence[Metric])
             "be about scores. Evaluate metrics of scores without it.",
         )
     return outcomes.with_success(success)
+
+
+def _ignored_groups(data: object) -> tuple[str, ...]:
+    """Say that the groups that the data have are not in the model."""
+    if not isinstance(data, Outcomes) or GROUP not in data.dataset.coords:
+        return ()
+    number = len(set(data.dataset[GROUP].values.tolist()))
+    if number == 1:
+        return ()
+    return (
+        f"The data have {number} groups of questions, which the model ignores: questions are "
+        "taken as independent, and intervals are too narrow if those of a group are alike.",
+    )
 
 
 def _groups(
@@ -512,7 +528,7 @@ def _check_priors(
         raise ArgumentError(
             "answer_prior", f" must be an {kind.__name__} with ",
             Argument("pooling", pooling), f"; got {answer_prior!r:.80}. Pass "
-            f"bayesatk.{kind.__name__}(), or leave it out for that default.",
+            f"bayesatk.priors.{kind.__name__}(), or leave it out for that default.",
         )  # fmt: skip
     large_k = [
         metric.label for metric in requested if metric.voted and metric.k > _MAX_K_OF_POOLED_VOTES

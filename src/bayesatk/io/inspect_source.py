@@ -5,7 +5,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +171,8 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     doubts = [caught_warning.message for caught_warning in caught]
     if data is None or long is None:
         return SourceReport(kinds, error=error, doubts=tuple(doubts), columns=columns)
+    said = {f"CHECK: {doubt}" for doubt in doubts}  # and not again on the card
+    data = replace(data, notes=tuple(note for note in data.notes if note not in said))
     metrics = usual_metrics(data)
     command = _command(source, options, data, metrics)
     doubts += _doubts(data) + _of_trials(long, scale, data)

@@ -427,6 +427,6 @@ class AnswerHyperPrior:
             raise ValueError(
                 "answer_prior: choices must be more than the different wrong answers to any "
                 f"question; got {self.choices}, and a question with {distinct}. Compare answers "
-                "otherwise (AnswerRules(normalise=)), or leave out choices."
+                "otherwise (bayesatk.AnswerRules(normalise=...)), or leave out choices."
             )
         return self.choices - 1

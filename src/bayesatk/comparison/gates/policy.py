@@ -400,7 +400,8 @@ def gate_design(
     if not isinstance(policy, GatePolicy):
         raise ArgumentError(
             "policy", f" must be a GatePolicy; got {type(policy).__name__}. Use "
-            "GatePolicy('pass@1', margin=0.02), or GatePolicy.read('gate.toml').",
+            "bayesatk.decide.GatePolicy('pass@1', margin=0.02), or its "
+            "GatePolicy.read('gate.toml').",
         )  # fmt: skip
     baseline = Result.of(source) if isinstance(source, Fit) else None
     if baseline is not None and questions is None and trials is None:

@@ -133,7 +133,8 @@ def _baseline(fit: Fit, policy: object) -> Result:
     if not isinstance(policy, GatePolicy):
         raise ArgumentError(
             "policy", f" must be a GatePolicy; got {type(policy).__name__}. Use "
-            "GatePolicy('pass@1', margin=0.02), or GatePolicy.read('gate.toml').",
+            "bayesatk.decide.GatePolicy('pass@1', margin=0.02), or its "
+            "GatePolicy.read('gate.toml').",
         )  # fmt: skip
     result = Result.of(fit)
     if len(result.systems) != 1:
