@@ -6,6 +6,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
+from scipy.stats import betabinom, binom
 
 import bayesatk as bk
 
@@ -38,11 +39,16 @@ def beta_binomial(data) -> xr.DataTree:
         p = pm.Beta("p", *shapes, dims=("system", "question"))
         pm.Binomial("y", n, p, observed=y, dims=("system", "question"))
         trace = pm.sample(target_accept=0.9, **QUICK)
-        pm.compute_log_likelihood(trace, progressbar=False)
         pm.Beta("p_new", *shapes, shape=(2, 400))
-        return pm.sample_posterior_predictive(
+        trace = pm.sample_posterior_predictive(
             trace, var_names=["p_new"], extend_inferencedata=True, progressbar=False, random_seed=1
         )
+    drawn = trace["posterior"]
+    size = (1.0 / drawn["icc"] - 1.0).values[..., None]
+    alpha, beta = (x.values[..., None] * size for x in (drawn["mean"], 1.0 - drawn["mean"]))
+    given = betabinom.logpmf(y, n, alpha, beta)  # with p integrated out
+    trace["log_likelihood"] = xr.Dataset({"y": (drawn["p"].dims, given)}, drawn["p"].coords)
+    return trace
 
 
 @pytest.fixture(scope="module")
@@ -197,15 +203,44 @@ def test_systems_with_the_same_counts_may_differ_by_the_model() -> None:
     assert (rows["prob_greater"] > 0.99).all()
 
 
-def test_the_log_likelihood_is_compared_with_the_librarys(of_two, data) -> None:
-    """Of y given p and not of y alone, so that only its sum over questions is looked at."""
-    group = of_two["log_likelihood"]["successes"]
-    assert group.dims == ("chain", "draw", "system", "question")
-    from scipy.stats import binom
+def test_a_log_likelihood_given_the_questions_own_p_is_left_out(beta_binomial, data) -> None:
+    """Its leave-one-out is far off: the same Beta model would win by tens against itself."""
+    p = beta_binomial["posterior"]["p"]
+    given_p = binom.logpmf(data.successes.values, data.trials.values, p.values)
+    trace = beta_binomial.copy()
+    trace["log_likelihood"] = xr.Dataset({"y": (p.dims, given_p)}, p.coords)
+    mine = bk.from_draws(trace, data, "pass@1", rng=1)
+    assert "log_likelihood" not in mine.children
+    (note,) = [note for note in mine.notes if "log likelihood was left out" in note]
+    assert "pm.BetaBinomial" in note
 
-    p = of_two["posterior"]["p"].values
-    exact = binom.logpmf(data.successes.values, data.trials.values, p)
-    np.testing.assert_allclose(group.values, exact, atol=1e-6)
+
+def test_leave_one_out_of_the_same_model_is_that_of_the_library(of_two, data) -> None:
+    """By importance sampling from draws, where the library's is exact."""
+    fit = bk.evaluate(data, "pass@1", difficulty="beta", rng=1).sel(system=["old"])
+    mine = az.loo(of_two.sel(system="old"))
+    assert mine.elpd == pytest.approx(bk.checks.exact_loo(fit).elpd, abs=0.3)
+
+
+@pytest.mark.parametrize("effects", [True, False], ids=["effects of questions", "regression"])
+def test_of_a_regression_the_log_likelihood_given_p_stays(effects) -> None:
+    rng = np.random.default_rng(3)
+    right, x = rng.integers(0, 5, 30), np.linspace(-1.0, 1.0, 30)
+    logits = rng.normal(size=(4, 250, 1)) + rng.normal(size=(4, 250, 1)) * x
+    logits = logits + effects * 0.3 * rng.normal(size=(4, 250, 30))
+    p = 1.0 / (1.0 + np.exp(-logits))
+    dims = "chain", "draw", "question"
+    trace = _trace(
+        p, log_likelihood=xr.Dataset({"y": (dims, binom.logpmf(right, 4, p))}),
+        observed_data=xr.Dataset({"y": ("question", right)}),
+    )  # fmt: skip
+    data = bk.tally([[1] * c + [0] * (4 - c) for c in right.tolist()])
+    mine = bk.from_draws(trace, data, "pass@1", rng=1)
+    assert ("log_likelihood" in mine.children) != effects
+    if not effects:
+        np.testing.assert_allclose(
+            mine["log_likelihood"]["successes"].values[:, :, 0], binom.logpmf(right, 4, p)
+        )
 
 
 def _trace(p, dims=("chain", "draw", "question"), coords=None, **groups) -> xr.DataTree:

@@ -8,6 +8,7 @@ import xarray as xr
 
 from bayesatk.results.schema import MAX_RHAT
 
+_NOT_MIXED = 1.05  # R-hat from which this is said without a doubt
 _DIVERGING = 0.01  # share of transitions from which results are doubted though chains agree
 
 
@@ -32,12 +33,17 @@ def mixing_notes(posterior: xr.Dataset, statistics: Iterable[xr.Dataset]) -> lis
     unmixed = worst[name] > MAX_RHAT
     if not unmixed and diverging.sum() <= _DIVERGING * diverging.size:
         return []
-    rhat = f"{worst[name]:.3g}" if np.isfinite(worst[name]) else "infinite or unknown"
-    finding = f"R-hat is {rhat} for {name}" if unmixed else "R-hat is at most 1.01"
-    if diverging.size:
+    rhat = f"{worst[name]:.3f}" if np.isfinite(worst[name]) else "infinite or unknown"
+    finding = (
+        f"R-hat is {rhat} for {name}, above {MAX_RHAT:g}" if unmixed else "R-hat is at most 1.01"
+    )
+    if diverging.any():
         finding += f", and {diverging.sum()} of {diverging.size} transitions diverged"
+    problem = "may have missed a part of the posterior"
+    if unmixed:
+        problem = "have not mixed" if worst[name] > _NOT_MIXED else "may not have mixed yet"
     return [
-        f"the chains {'have not mixed' if unmixed else 'may have missed a part of the posterior'}: "
+        f"the chains {problem}: "
         f"{finding}. Sample again with more tune=, more draws=, or a higher target_accept "
         "(of bayesatk.sample: sample_kwargs={'target_accept': 0.95})."
     ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.special import gammaln, logit, xlog1py, xlogy
 
 from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.messages import ArgumentError, proper_probability
@@ -85,8 +86,9 @@ def from_draws(
         The groups that `bayesatk.sample` returns: ``posterior`` with the metrics and ``p``,
         ``observed_data``, ``constant_data`` and, as far as the trace has them, ``sample_stats``,
         ``log_likelihood``, ``posterior_predictive`` and ``prior_predictive`` of the counts by
-        question. ``fit.notes`` names what the trace does not have, and says where chains have
-        not mixed.
+        question. A log likelihood of counts given each question's own p is left out, because
+        leave-one-out from it is far off. ``fit.notes`` names what the trace does not have and what
+        was left out, and says where chains have not mixed.
 
     Raises
     ------
@@ -135,7 +137,7 @@ def from_draws(
         lines = _noise_note(study, later)
     generator, seed = resolve_rng(rng)
     metric_draws = _metrics(study, drawn, later, generator)
-    of_counts, more = _count_groups(trace, study, labels)
+    of_counts, more = _count_groups(trace, study, labels, drawn)
     groups = {"posterior": _group(study, posterior, metric_draws, drawn)} | of_counts
     if "sample_stats" in trace.children:
         groups["sample_stats"] = _sample_stats(trace)
@@ -274,7 +276,8 @@ def _noise_note(study: Study, new: list[Array]) -> list[str]:
     wanted = max(int(np.ceil(number * worst / _NOISE)), _FEWEST)
     return [
         f"{number} new questions a draw are few: {100 * worst:.0f}% of the sd for questions like "
-        f"these is their noise. Give p_new {wanted} of them or more."
+        f"these is their noise, if they are drawn independently. Give p_new {wanted} of them or "
+        "more, or the same evenly spread points in every draw (docs: My own PyMC model)."
     ]
 
 
@@ -300,11 +303,12 @@ def _group(study: Study, posterior: xr.Dataset, metrics: Array, p: Array) -> xr.
 
 
 def _count_groups(
-    trace: xr.DataTree, study: Study, labels: Labels
+    trace: xr.DataTree, study: Study, labels: Labels, p: Array
 ) -> tuple[dict[str, xr.Dataset], list[str]]:
     """Return what the trace has of the counts of questions, by group, and a line of what it lacks.
 
-    The variable of the counts is the one observed variable with a number for each question.
+    The variable of the counts is the one observed variable with a number for each question. `p` are
+    the draws of success probabilities, (draws, system, question, ...).
     """
     held = {name: trace[name].to_dataset() for name in map(str, trace.children)}
     observed = {
@@ -326,12 +330,52 @@ def _count_groups(
                 }
                 data = {study.scale.variable: ((*SAMPLE_DIMS, *own), values)}
                 groups[group] = xr.Dataset(data, at | own, SAMPLE)
-    if "log_likelihood" in groups:
-        return groups, []
-    return groups, [
-        "The draws have no log likelihood of the counts of questions, for leave-one-out: "
-        "pm.compute_log_likelihood(trace) adds it."
-    ]
+    logs = groups.get("log_likelihood")
+    if logs is None:
+        return groups, [
+            "The draws have no log likelihood of the counts of questions, for leave-one-out: in a "
+            "model that integrates over the questions' own p, pm.compute_log_likelihood(trace) "
+            "adds it."
+        ]
+    if _given_own_p(logs[study.scale.variable].values, p, study):
+        del groups["log_likelihood"]
+        return groups, [
+            "The log likelihood was left out: it is that of counts given each question's own p, "
+            "from which leave-one-out is far off. Write the likelihood with p integrated out, as "
+            "pm.BetaBinomial does (docs: Compare models)."
+        ]
+    return groups, []
+
+
+def _given_own_p(logs: Array, p: Array, study: Study) -> bool:
+    """Whether a log likelihood is binomial given p, and p is free to differ between questions.
+
+    Of a regression without effects of questions p is a function of few parameters: its draws vary
+    in few directions. With effects of questions they vary in as many as there are questions, so
+    that half of the directions do not hold almost all of the variance.
+
+    Parameters
+    ----------
+    logs : ndarray, shape (chain, draw, system, question)
+    p : ndarray, shape (draws, system, question, ...)
+    study : Study
+    """
+    if study.scale.axes:
+        return False
+    shape = "system", "question"
+    right, trials = (
+        counts.transpose(*shape).values
+        for counts in (study.outcomes.successes, study.outcomes.trials)
+    )
+    given_p = xlogy(right, p) + xlog1py(trials - right, -p)
+    given_p += gammaln(trials + 1.0) - gammaln(right + 1.0) - gammaln(trials - right + 1.0)
+    if not np.allclose(logs.reshape(given_p.shape), given_p, rtol=1e-6, atol=1e-4):
+        return False
+    logits = logit(np.clip(p[:1000], 1e-9, 1.0 - 1e-9))
+    logits -= logits.mean(axis=0)
+    directions = np.linalg.svd(np.moveaxis(logits, 1, 0), compute_uv=False) ** 2
+    share = np.cumsum(directions, axis=1)[:, (trials.shape[1] - 1) // 2]
+    return bool((share < 0.999 * directions.sum(axis=1)).all())
 
 
 def _fitting(values: xr.DataArray, labels: Labels) -> Array | None:
