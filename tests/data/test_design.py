@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayesatk as bk
-from bayesatk.data.design import Design
+from bayesatk.data.design import CovariateDesign
 
 DATA = bk.tally(
     [[1, 0], [1, 1], [0, 0], [0, 1], [1, 1]],
@@ -15,18 +15,18 @@ DATA = bk.tally(
 
 
 def test_a_text_has_a_column_for_each_category_but_the_first() -> None:
-    design = Design.of(DATA.dataset, ["minutes", "domain"])
+    design = CovariateDesign.of(DATA.dataset, ["minutes", "domain"])
     assert design.names == ["minutes", "domain[T.b]", "domain[T.c]"]
     assert design.coefficients == ["Intercept", *design.names]
     assert design.columns(design.frame).tolist() == [
         [1, 0, 0], [4, 1, 0], [16, 0, 0], [3, 0, 1], [8, 1, 0],
     ]  # fmt: skip
-    assert Design.of(DATA.dataset, "minutes").names == ["minutes"]
+    assert CovariateDesign.of(DATA.dataset, "minutes").names == ["minutes"]
 
 
 @pytest.mark.parametrize("asked", [["minutes"], ["minutes", "domain"], ["domain", "minutes"]])
 def test_the_basis_is_orthonormal_and_goes_back(asked) -> None:
-    design = Design.of(DATA.dataset, asked)
+    design = CovariateDesign.of(DATA.dataset, asked)
     basis = design.basis
     size = len(design.coefficients)
     assert basis.rows.T @ basis.rows / 5 == pytest.approx(np.eye(size), abs=1e-9)
@@ -40,7 +40,7 @@ def test_the_basis_is_orthonormal_and_goes_back(asked) -> None:
 
 
 def test_columns_at_values_average_the_others() -> None:
-    design = Design.of(DATA.dataset, ["minutes", "domain"])
+    design = CovariateDesign.of(DATA.dataset, ["minutes", "domain"])
     frame, columns = design.at({"minutes": [2.0, 32.0]})
     assert frame["minutes"].tolist() == [2.0, 32.0]
     assert columns == pytest.approx(np.array([[1, 2, 0.4, 0.2], [1, 32, 0.4, 0.2]]))
@@ -60,21 +60,21 @@ def test_columns_at_values_average_the_others() -> None:
 )
 def test_names_are_refused(asked, says) -> None:
     with pytest.raises(bk.OutcomeError, match=says):
-        Design.of(DATA.dataset, asked)
+        CovariateDesign.of(DATA.dataset, asked)
 
 
 def test_columns_that_say_nothing_are_refused() -> None:
     same = bk.tally([[1], [0], [1]], covariates={"size": [2, 2, 2], "mean": [1, None, 2]})
     with pytest.raises(bk.OutcomeError, match="'size' is constant"):
-        Design.of(same.dataset, ["size"])
+        CovariateDesign.of(same.dataset, ["size"])
     twice = bk.tally([[1], [0], [1]], covariates={"size": [1, 2, 4], "double": [2, 4, 8]})
     with pytest.raises(bk.OutcomeError, match="'double' depends on the columns before it"):
-        Design.of(twice.dataset, ["size", "double"])
+        CovariateDesign.of(twice.dataset, ["size", "double"])
     endless = bk.tally([[1], [0], [1]], covariates={"size": [1, np.inf, 4]})
     with pytest.raises(bk.OutcomeError, match="must give finite numbers; 'size' is inf for"):
-        Design.of(endless.dataset, ["size"])
+        CovariateDesign.of(endless.dataset, ["size"])
     with pytest.raises(bk.OutcomeError, match=r"'mean' is missing for 1 \(1 of 3 questions\)"):
-        Design.of(same.dataset, ["mean"])
+        CovariateDesign.of(same.dataset, ["mean"])
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_columns_that_say_nothing_are_refused() -> None:
 )
 def test_values_are_refused(at, says) -> None:
     with pytest.raises(bk.OutcomeError, match=says):
-        Design.of(DATA.dataset, ["minutes", "domain"]).read_at(at)
+        CovariateDesign.of(DATA.dataset, ["minutes", "domain"]).read_at(at)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_values_are_refused(at, says) -> None:
 )
 def test_columns_of_any_size(values) -> None:
     data = bk.tally([[1, 1], [0, 1], [0, 0]], covariates={"x": values})
-    rows = Design.of(data.dataset, ["x"]).basis.rows
+    rows = CovariateDesign.of(data.dataset, ["x"]).basis.rows
     assert rows.T @ rows / 3 == pytest.approx(np.eye(2), abs=1e-9)
     order = np.argsort(values)
     assert (np.diff(rows[order, 1]) * np.sign(rows[order[-1], 1]) > 0.0).all()

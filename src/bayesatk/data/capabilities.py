@@ -274,7 +274,7 @@ def answered(operation: Operation, held: Iterable[Capability]) -> bool:
     return not any(reason(capability, operation) for capability in held)
 
 
-def require(
+def require_operation(
     operation: Operation, values: Mapping[Capability, object], argument: str = "fit"
 ) -> None:
     """Refuse an operation that is impossible with one of the capabilities.

@@ -1,4 +1,4 @@
-"""`Design`: covariates of questions as a design matrix; text is coded by treatment contrasts."""
+"""`CovariateDesign`: covariates of questions as a design matrix; text by treatment contrasts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Basis:
 
 
 @dataclass(frozen=True)
-class Design:
+class CovariateDesign:
     """Covariates of all questions.
 
     Parameters
@@ -60,7 +60,7 @@ class Design:
     Examples
     --------
     >>> frame = pd.DataFrame({"minutes": [1, 4, 16], "domain": ["law", "art", "law"]})
-    >>> design = Design(frame)
+    >>> design = CovariateDesign(frame)
     >>> design.names, design.columns(frame).tolist()
     (['minutes', 'domain[T.law]'], [[1.0, 1.0], [4.0, 0.0], [16.0, 1.0]])
     """
@@ -68,7 +68,7 @@ class Design:
     frame: pd.DataFrame
 
     @classmethod
-    def of(cls, dataset: xr.Dataset, covariates: object) -> "Design":
+    def of(cls, dataset: xr.Dataset, covariates: object) -> "CovariateDesign":
         """Return the design of covariates that are coordinates of the questions.
 
         Parameters

@@ -30,7 +30,7 @@ class MetricFunction(Protocol):
 
 
 @dataclass(frozen=True)
-class RightWrong:
+class RightWrongScale:
     """Scale of right and wrong; a question has a success probability p.
 
     Attributes
@@ -54,7 +54,7 @@ class RightWrong:
     direction: ClassVar[int] = 1
 
     @classmethod
-    def of(cls, outcomes: Outcomes) -> "RightWrong":
+    def of(cls, outcomes: Outcomes) -> "RightWrongScale":
         """Return the scale of right and wrong, which is the same for all data."""
         return RIGHT_WRONG
 
@@ -199,8 +199,8 @@ class Scored:
         return rng.multinomial(np.broadcast_to(trials, shape[:-1]), p)
 
 
-RIGHT_WRONG = RightWrong()
-Scale = RightWrong | Scored
+RIGHT_WRONG = RightWrongScale()
+Scale = RightWrongScale | Scored
 
 
 def _drawn_or_certain(alpha: Array, mean: Array, rng: Rng) -> Array:

@@ -13,7 +13,7 @@ from bayesatk._tools.messages import Argument, ArgumentError, one_of, proper_pro
 from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.marks import by_mark
 from bayesatk.data.capabilities import Capability, require_together
-from bayesatk.data.design import Design
+from bayesatk.data.design import CovariateDesign
 from bayesatk.data.grouping import Grouping, with_groups
 from bayesatk.data.other_trials import (
     check_judged_trials,
@@ -167,10 +167,10 @@ class Study:
         )
 
     @cached_property
-    def design(self) -> Design | None:
+    def design(self) -> CovariateDesign | None:
         """The design of the covariates that success depends on."""
         names = self.covariates
-        return None if names is None else Design.of(self.outcomes.dataset, names)
+        return None if names is None else CovariateDesign.of(self.outcomes.dataset, names)
 
     @cached_property
     def grouping(self) -> Grouping | None:
@@ -365,7 +365,7 @@ def read_study(
     _check_priors(requested, pooling, prior_trials, prior_weight, answer_prior)
     prior_counts, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
     weights_of_groups, more = _groups(outcomes, group, group_weights)
-    design = None if covariates is None else Design.of(outcomes.dataset, covariates)
+    design = None if covariates is None else CovariateDesign.of(outcomes.dataset, covariates)
     names = None if design is None else tuple(map(str, design.frame))
     families = "beta" if difficulty is None else difficulty  # replaced once the prior is known
     judges, of_judges = read_judges(judge, outcomes)

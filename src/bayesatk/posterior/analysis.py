@@ -10,7 +10,7 @@ from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.engine.coupling import standardised
 from bayesatk.core.engine.distribution import Empirical, measured_interval
-from bayesatk.data.scales import RightWrong
+from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
 from bayesatk.posterior.models_of import Declared
 from bayesatk.posterior.posterior import (
@@ -321,7 +321,7 @@ def _remarks(study: Study, index: int, statistics: Array) -> list[str]:
     remarks = partly_observed_note(
         name, study.metrics, estimate[requested], study.outcomes.observed_up_to[index]
     )
-    if not isinstance(study.scale, RightWrong):
+    if not isinstance(study.scale, RightWrongScale):
         remarks += single_trials_note(name, study.metrics, trials)
     if study.judges is None:  # whose estimate is of marks, and the interval of success
         remarks += outside_note(

@@ -18,7 +18,7 @@ from bayesatk.core.question.ballot import plurality_finite
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.expected_credit import finite
 from bayesatk.core.question.observed import largest_observed_k
-from bayesatk.data.scales import RightWrong
+from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.analysis import Evaluated
@@ -211,6 +211,6 @@ def _finite(study: Study, metric: Metric) -> Array:
             for own in ballots
         ])  # fmt: skip
     counts = study.scale.counts(outcomes)
-    if isinstance(study.scale, RightWrong):
+    if isinstance(study.scale, RightWrongScale):
         return finite(metric.credit, counts[..., 1], counts.sum(axis=-1))
     return category_finite(metric.category_credit, counts, study.scale.scores)

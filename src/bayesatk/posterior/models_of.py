@@ -11,7 +11,7 @@ from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.data.answers import Answers, Ballots
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
-from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
+from bayesatk.data.scales import RIGHT_WRONG, RightWrongScale, Scale
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
@@ -104,7 +104,7 @@ class Declared:
     def model(self, system: int) -> CountModel:
         """Return the model of a system."""
         scores = None
-        if not isinstance(self.scale, RightWrong):
+        if not isinstance(self.scale, RightWrongScale):
             scores = tuple(float(score) for score in self.scale.scores)
         return CountModel.of(
             self.prior, self.counts[system],

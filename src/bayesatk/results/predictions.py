@@ -12,7 +12,7 @@ from scipy.special import betaincinv, logit
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError, proper_probability
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.data.design import Design
+from bayesatk.data.design import CovariateDesign
 from bayesatk.metrics.grid import MEAN_NAMES, Metric, MetricSpec, parse
 from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.question_laws import QuestionLaws
@@ -118,7 +118,7 @@ def statistics_of(drawn: Array, probability: float) -> dict[str, Array]:
     }  # fmt: skip
 
 
-def regression_design(result: Result) -> Design:
+def regression_design(result: Result) -> CovariateDesign:
     """Return the covariates of a result, or refuse one without."""
     design = result.design
     if design is None:

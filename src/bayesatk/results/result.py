@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import ArgumentError
-from bayesatk.data.capabilities import Operation, answered, require
-from bayesatk.data.design import Design
+from bayesatk.data.capabilities import Operation, answered, require_operation
+from bayesatk.data.design import CovariateDesign
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes, kept_labels
 from bayesatk.data.question_columns import unequal_weights
@@ -100,7 +100,7 @@ class Result:
 
     def require(self, operation: Operation, argument: str = "fit") -> None:
         """Refuse an operation that has no answer for what the study has."""
-        require(operation, self.study.values, argument)
+        require_operation(operation, self.study.values, argument)
 
     def answers(self, operation: Operation) -> bool:
         """Whether an operation has an answer for what the study has."""
@@ -265,7 +265,7 @@ class Result:
         return None if weights is None else Grouping.of(self.of_questions[GROUP], weights)
 
     @cached_property
-    def design(self) -> Design | None:
+    def design(self) -> CovariateDesign | None:
         """Covariates that success depends on in this result, where there are any."""
         return None if self.covariates is None else self.study.design
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 import xarray as xr
 
-from bayesatk.data.capabilities import Operation, require
+from bayesatk.data.capabilities import Operation, require_operation
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import outcome_values, text_of_systems
 from bayesatk.data.tally import tally
@@ -67,5 +67,5 @@ def outcomes_of(data: object, operation: Operation, success: str | None = None) 
         return fit.data if success is None else fit.data.with_success(success)
     outcomes = tally(data)
     outcomes = outcomes if success is None else outcomes.with_success(success)
-    require(operation, outcome_values(outcomes), "data")
+    require_operation(operation, outcome_values(outcomes), "data")
     return outcomes

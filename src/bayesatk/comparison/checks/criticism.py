@@ -18,7 +18,7 @@ from bayesatk.core.engine.distribution import measured_interval
 from bayesatk.core.pooling.marks import question_rates
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.roles import GROUP
-from bayesatk.data.scales import RightWrong
+from bayesatk.data.scales import RightWrongScale
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import Declared, model_of
 from bayesatk.posterior.posterior import Posterior
@@ -309,7 +309,7 @@ def criticise(
     families = dict(in_batches(run, systems, client, "Checking", False))
     run = partial(group_row, result, alpha=alpha / len(_CHECKS))
     levels = dict(in_batches(run, systems, client, "Checking", False))
-    right_wrong = isinstance(result.scale, RightWrong)
+    right_wrong = isinstance(result.scale, RightWrongScale)
     checks = _CHECKS if right_wrong else _OF_SCORES
     scores = np.array([0.0, 1.0]) if right_wrong else result.scores
     scores = (scores - scores.min()) / (float(np.ptp(scores)) or 1.0)

@@ -13,7 +13,7 @@ from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.core.pooling.marks import question_rates
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.expected_credit import finite
-from bayesatk.data.scales import RightWrong
+from bayesatk.data.scales import RightWrongScale
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import draws_of_p, question_shares
 from bayesatk.results.result import Fit, Result
@@ -141,7 +141,7 @@ def _differences(
 
     def scores() -> Array:
         counts = scale.draw_counts(trials, p, rng)
-        if isinstance(scale, RightWrong):
+        if isinstance(scale, RightWrongScale):
             return np.array([of_counts[counts] @ share for of_counts in values])
         return np.array([category_finite(m.credit, counts, m.scores) @ share for m in judged])
 

@@ -26,7 +26,7 @@ from bayesatk.comparison.gates.policy import (
 from bayesatk.comparison.pairs.systems import compare
 from bayesatk.comparison.pairs.together import joint_draws
 from bayesatk.comparison.pairs.verdicts import PairSentences, named
-from bayesatk.data.capabilities import require
+from bayesatk.data.capabilities import require_operation
 from bayesatk.data.outcomes import Outcomes, with_stopping
 from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.study import outcome_values
@@ -367,7 +367,7 @@ def together(new: object, baseline: object) -> Outcomes:
     both = {NEW: tally(new), BASELINE: tally(baseline)}
     for name, outcomes in both.items():
         if len(outcomes.systems) == 1:
-            require("gate", outcome_values(outcomes), name)
+            require_operation("gate", outcome_values(outcomes), name)
     common = {name: _common(both, name) for name in (WEIGHT, GROUP)}
     for name, outcomes in both.items():
         if len(outcomes.systems) != 1:
@@ -558,7 +558,7 @@ def _worst(verdicts: list[Verdict]) -> Verdict:
 
 def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
     """Return outcomes on the questions that both tried, and how many only one did, if allowed."""
-    require("gate", outcome_values(data), "data")
+    require_operation("gate", outcome_values(data), "data")
     tried = (data.trials > 0).values
     if not shared or not tried.all(axis=0).any():
         _check_tried(tried, "use those that both tried: ", Argument("shared", True))
