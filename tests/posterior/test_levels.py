@@ -185,9 +185,32 @@ def test_draws_of_levels_are_what_counts_say() -> None:
     counts = np.array([[a, b, 3 - a - b] for a in range(4) for b in range(4 - a)])
     np.testing.assert_allclose(np.exp(drawn.log_counts(counts)).sum(axis=1), 1.0, atol=1e-6)
     np.testing.assert_allclose(drawn.typical() @ [0.0, 0.5, 1.0], half, atol=1e-6)
-    logits = np.array([[-30.0, -2.0, 0.0, 5.0], [-8.0, 0.0, 1.0, np.inf]])
-    mean = drawn.vectors(logits) @ [0.0, 0.5, 1.0]
-    np.testing.assert_allclose(mean, 1.0 / (1.0 + np.exp(-logits)), rtol=1e-9)
+    seen = np.array([0, 2, 1])
+    p = drawn.draw_p(seen, 20_000, np.random.default_rng(1))
+    total = np.exp(drawn.log_counts(seen[None]))[:, 0]
+    for level in range(3):  # of one mark more: (n + 1) / (c + 1) orders for each of these counts
+        more = np.exp(drawn.log_counts((seen + np.eye(3, dtype=int)[level])[None]))[:, 0]
+        expected = more / total * (seen[level] + 1) / 4
+        np.testing.assert_allclose(p[..., level].mean(axis=1), expected, atol=0.01)
+
+
+@pytest.mark.parametrize("size", [3, 11, 101])
+def test_typical_probabilities_of_levels_are_those_of_a_new_question(size) -> None:
+    """Their mean score is the mean of p: in draws always, on the grid of a posterior on average."""
+    rng = np.random.default_rng(size)
+    grades = binomial_grades(rng.beta(6.0, 2.0, 20), 4, size, rng)
+    counts = np.stack([(grades == level).sum(axis=1) for level in range(size)], axis=1)
+    scores = tuple(np.linspace(0.0, 1.0, size))
+    (fit,) = CountModel.of(bk.priors.HyperPrior(families="beta"), counts, scores=scores).families
+    theta, observation = fit.points.at_most(400).theta, fit.predictor.observation
+    law = fit.nodes(theta)
+    mean, sd = law.mean[:, 0], law.mean[:, 0].std()
+    drawn = LevelDraws(law, observation.log_base(theta), scores).typical()
+    np.testing.assert_allclose(drawn @ np.array(scores), mean, atol=2e-4)
+    typical = observation.typical(theta)
+    np.testing.assert_allclose(typical.sum(axis=1), 1.0, atol=1e-9)
+    assert (typical @ np.array(scores)).mean() == pytest.approx(mean.mean(), abs=0.03 * sd)
+    np.testing.assert_allclose(typical.mean(axis=0), drawn.mean(axis=0), atol=2e-3)
 
 
 def test_levels_have_the_groups_that_arviz_checks_models_with() -> None:

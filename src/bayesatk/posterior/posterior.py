@@ -234,7 +234,7 @@ class FamilyFit:
         if isinstance(law, DifficultyLaw):
             mean, _, icc, _ = self.nodes(theta).overall()
             if isinstance(self.predictor.observation, Levels):
-                mean = self.predictor.observation.law_at(theta).typical()
+                mean = self.predictor.observation.typical(theta)
             return mean, icc
         alpha = law.alpha(theta, np.zeros((len(theta), 1)))[:, 0]
         total = alpha.sum(axis=1)

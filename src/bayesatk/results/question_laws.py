@@ -247,7 +247,7 @@ class QuestionLaws:
         drawn = None if self.p is None else scale.draw_counts(trials, self.p, rng)
         for questions, laws in self.alike() if drawn is None else ():
             if laws.levels is not None:
-                p = laws.levels.draw_new(len(questions), rng)
+                p = laws.levels.draw_p(np.zeros(len(scale.scores)), len(questions), rng)
                 counts = scale.draw_counts(trials[questions], p, rng)
             elif laws.difficulty is not None:
                 counts = np.concatenate([

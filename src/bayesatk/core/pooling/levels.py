@@ -9,26 +9,22 @@ probability. The log of the base is a few smooth functions of the score, orthogo
 to the score itself, which the sum of probabilities and p take up.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, log_expit, logit, logsumexp, softmax
+from scipy.special import gammaln, log_expit, logsumexp
 
 from bayesatk._tools.arrays import Array, Rng
 from bayesatk.core.pooling.nodes import Nodes
 
 _CLOSEST = 1e-7  # distance of scores that are two on the scale from 0 to 1
 MOST_SHAPES = 5  # functions of which the log of a base is made
-_GRID = 401  # tilts at which expected scores are looked up
-_FARTHEST = 45.0  # logits of expected scores on either side that tilts reach
-_NODES, _REACH = 201, 65.0  # of logit p within which a Beta is integrated, and how far they reach
-_NEWTON_STEPS = 3
-_ALONG, _NARROWEST = 241, 2e-3  # tilts on which offsets are looked at, and the least icc there
-_NEAREST = 1e-12  # of a mean that is moved to 0 or 1
+_NODES, _FARTHEST = 401, 16.0  # tilts, and logits of p on either side that they reach
+_NARROWEST = 0.7  # sd of a law, in steps of the logit, that the tilts can tell from a point
 _LEAST = 1e-300  # probability, whose logarithm is a number
 _BLOCK = 2_000_000  # numbers worked out at once
 
@@ -81,6 +77,10 @@ def shape_functions(scores: Sequence[float]) -> Array:
 class LevelDraws:
     """Levels of questions, in draws of the law of p and of the base.
 
+    Integrals over p are sums over tilts on one grid, which all draws have in common, so that sums
+    over levels are products of matrices. What lies beyond its ends are two more nodes, with the
+    point masses at p = 0 and p = 1.
+
     Parameters
     ----------
     difficulty : Nodes
@@ -97,197 +97,133 @@ class LevelDraws:
     def _scaled(self) -> Array:
         return scaled_scores(self.scores)
 
-    def among(self, rows: Any) -> "LevelDraws":
-        """Return some of the draws."""
-        return replace(self, difficulty=self.difficulty.among(rows), log_base=self.log_base[rows])
+    @cached_property
+    def _base(self) -> Array:
+        logs = self.log_base - self.log_base.max(axis=1, keepdims=True)
+        return np.exp(np.maximum(logs, -600.0))
 
-    def _logit_mean(self, tilt: Array) -> tuple[Array, Array]:
-        """Logits of expected scores at tilts (draws, ...), and their derivative."""
-        vector, s = self.at_tilts(tilt), self._scaled
-        mean, complement = vector @ s, vector @ (1.0 - s)
-        return _logits(mean, complement, vector @ (s * (1.0 - s)))
-
-    def _factors(self, tilt: Array) -> tuple[Array, Array]:
-        """Bases (draws, levels) and powers of tilts (nodes, levels) that all draws have in common.
-
-        Probabilities of levels are proportional to their products, so that sums over levels are
-        products of matrices.
-        """
-        base = np.exp(np.maximum(self.log_base - self.log_base.max(axis=1, keepdims=True), -600.0))
-        return base, np.exp(tilt[:, None] * self._scaled - np.maximum(tilt, 0.0)[:, None])
-
-    def _logit_mean_along(self, tilt: Array) -> tuple[Array, Array]:
-        """As `_logit_mean`, at the same tilts (nodes,) for all draws; (draws, nodes)."""
-        (base, powers), s = self._factors(tilt), self._scaled
-        up, down, product = (base @ (powers * row).T for row in (s, 1.0 - s, s * (1.0 - s)))
-        total = up + down
-        return _logits(up / total, down / total, product / total)
-
-    def at_tilts(self, tilt: Array) -> Array:
-        """Probabilities of levels at tilts (draws, ...); (draws, ..., levels)."""
-        base = self.log_base.reshape(len(tilt), *[1] * (tilt.ndim - 1), -1)
-        return softmax(base + tilt[..., None] * self._scaled, axis=-1)
-
-    def vectors(self, logits: Array) -> Array:
-        """Probabilities of levels given logits of p, infinite ones too; (draws, ..., levels)."""
-        scale = np.unique(self._scaled)
-        farthest = _FARTHEST / min(scale[1], 1.0 - scale[-2])
-        grid = np.sinh(np.linspace(-np.arcsinh(farthest), np.arcsinh(farthest), _GRID))
-        of_grid = self._logit_mean_along(grid)[0]
-        pairs = zip(logits, of_grid, strict=True)
-        tilt = np.stack([np.interp(wanted, known_at, grid) for wanted, known_at in pairs])
-        inside = np.abs(logits) < _FARTHEST - 5.0
-        for _ in range(_NEWTON_STEPS):
-            mean, slope = self._logit_mean(tilt)
-            with np.errstate(invalid="ignore"):
-                tilt = np.where(inside, tilt + (logits - mean) / slope, tilt)
-        vector = self.at_tilts(tilt)
-        for sign, end in ((-1.0, 0.0), (1.0, 1.0)):
-            beyond = sign * logits >= _FARTHEST
-            if beyond.any():
-                sure = softmax(np.where(self._scaled == end, self.log_base, -np.inf), axis=1)
-                sure = sure.reshape(len(logits), *[1] * (logits.ndim - 1), -1)
-                vector = np.where(beyond[..., None], sure, vector)
-        return np.asarray(vector)
-
-    def nodes(self) -> tuple[Array, Array]:
-        """Return nodes of logit p and their probabilities, both (draws, nodes); atoms last."""
-        logits, weights = [], []
-        for share, a, b in self.difficulty.components:
-            centre = np.clip(np.log(a) - np.log(b), -25.0, 25.0)
-            width = np.clip(np.sqrt(1.0 / a + 1.0 / b), 1e-8, 1.0)
-            t = np.arcsinh(_REACH / width)[:, None] * np.linspace(-1.0, 1.0, _NODES)
-            x = centre[:, None] + width[:, None] * np.sinh(t)
-            logs = a[:, None] * log_expit(x) + b[:, None] * log_expit(-x) + np.log(np.cosh(t))
-            # Beyond the nodes the density of a logit falls off exponentially.
-            step = (t[:, 1] - t[:, 0])[:, None] * width[:, None]
-            ends = logs[:, [0, -1]] - np.log(np.cosh(t[:, [0, -1]]))
-            tails = np.logaddexp(
-                logs[:, [0, -1]], ends - np.log(np.stack([a, b], axis=1)) - np.log(step)
-            )
-            logs[:, [0, -1]] = tails
-            weight = np.exp(logs - logs.max(axis=1, keepdims=True))
-            logits.append(x)
-            weights.append(share[:, None] * weight / weight.sum(axis=1, keepdims=True))
-        ends = np.broadcast_to([-np.inf, np.inf], (len(self.log_base), 2))
-        weights.append(self.difficulty.atoms)
-        return np.concatenate([*logits, ends], axis=1), np.concatenate(weights, axis=1)
-
-    def _blocks(self, width: int) -> "list[tuple[slice, LevelDraws]]":
-        """Return draws a block at a time, of so many numbers for each."""
-        step = max(1, _BLOCK // max(width, 1))
-        spans = [slice(start, start + step) for start in range(0, len(self.log_base), step)]
-        return [(span, self.among(span)) for span in spans]
-
-    def expected(self, metric: Any) -> Array:
-        """Return the expected metric of a new question, in every draw."""
-        values = np.empty(len(self.log_base))
-        for span, block in self._blocks(3 * _NODES * len(self.scores)):
-            logits, weight = block.nodes()
-            values[span] = (weight * metric.latent(block.vectors(logits))).sum(axis=1)
-        return values
-
-    def expected_along(self, metric: Any) -> Callable[[Array], Array]:
-        """Return the expected metric of new questions as a function of offsets (draws, offsets).
-
-        On one grid of tilts: only what the law says of it changes with the offset.
-        """
-        tilt, of_law = self._along()
-        at_ends = metric.latent(self._sure())
-        every = np.broadcast_to(tilt, (len(self.log_base), len(tilt)))
-        value = np.concatenate([metric.latent(self.at_tilts(every)), at_ends], axis=1)
-
-        def expected(offset: Array) -> Array:
-            total = np.empty(offset.shape)
-            for column in np.ndindex(offset.shape[1:]):
-                weight = of_law(offset[(slice(None), *column)])
-                total[(slice(None), *column)] = (weight * value).sum(axis=1)
-            return total
-
-        return expected
-
-    def _along(self) -> tuple[Array, Callable[[Array], Array]]:
-        """Tilts of one grid (nodes,), and their probabilities by offset, ends last."""
+    @cached_property
+    def _tilts(self) -> Array:
+        """Tilts (nodes,), in steps that are even, in logits of p, around those of most draws."""
         reach = _FARTHEST / min(np.diff(np.unique(self._scaled))[[0, -1]])
-        tilt = np.sinh(np.linspace(-np.arcsinh(reach), np.arcsinh(reach), _ALONG))
-        logits, slope = self._logit_mean_along(tilt)
-        log_width = np.log(slope) + np.log(np.gradient(tilt))
-        log_p, log_q = log_expit(logits), log_expit(-logits)
-        law, centre = self.difficulty, logit(np.clip(self.difficulty.mean, _NEAREST, 1 - _NEAREST))
+        even = reach * np.linspace(-1.0, 1.0, _NODES) ** 3
+        logits, slope = (np.median(values, axis=0) for values in self._logits(even))
+        middle = np.median(np.log(self.difficulty.alpha) - np.log(self.difficulty.beta))
+        centre, unit = np.interp(middle, logits, even), 1.0 / np.interp(middle, logits, slope)
+        end = np.arcsinh((reach + abs(centre)) / unit)
+        return np.asarray(centre + unit * np.sinh(np.linspace(-end, end, _NODES)))
 
-        def of_law(shift: Array) -> Array:
-            total = np.zeros((len(logits), _ALONG + 2))
+    def _powers(self, tilt: Array) -> Array:
+        """Powers of tilts, (nodes, levels): chances of levels are proportional to base times."""
+        return np.exp(tilt[:, None] * self._scaled - np.maximum(tilt, 0.0)[:, None])
+
+    def _logits(self, tilt: Array) -> tuple[Array, Array]:
+        """Logits of expected scores (draws, nodes), and their derivative by the tilt."""
+        powers, s = self._powers(tilt), self._scaled
+        up, down, product = (self._base @ (powers * row).T for row in (s, 1.0 - s, s * (1.0 - s)))
+        both = np.maximum(up / (up + down) * (down / (up + down)), _LEAST)
+        slope = np.maximum((both - product / (up + down)) / both, 1e-9)
+        return np.log(np.maximum(up, _LEAST)) - np.log(np.maximum(down, _LEAST)), slope
+
+    def vectors(self) -> Array:
+        """Probabilities of levels at the nodes, ends last; (draws, nodes, levels)."""
+        at_ends = np.stack([self._scaled == end for end in (0.0, 1.0)])
+        powers = np.concatenate([self._powers(self._tilts), at_ends])
+        chance = self._base[:, None] * powers
+        return np.asarray(chance / (self._base @ powers.T)[..., None])
+
+    @cached_property
+    def _weights(self) -> Callable[[Array], Array]:
+        """Probabilities of the nodes (draws, nodes) by offsets of the logit mean (draws,)."""
+        logits, slope = self._logits(self._tilts)
+        log_width = np.log(slope) + np.log(np.gradient(self._tilts))
+        log_p, log_q = log_expit(logits), log_expit(-logits)
+        half = 0.5 * np.exp(log_width[:, [0, -1]])
+
+        def of_offset(offset: Array) -> Array:
+            law = self.difficulty.moved(offset)
+            total = np.zeros((len(logits), _NODES + 2))
             total[:, -2:] = law.atoms
-            for share, middle, icc in zip(law.share.T, centre.T, law.icc.T, strict=True):
-                size = (1.0 - icc) / np.maximum(icc, _NARROWEST)
-                moved = middle + shift
-                a, b = (size * np.exp(log_expit(sign * moved)) for sign in (1.0, -1.0))
+            for share, alpha, beta in law.components:
+                p, q = alpha / (alpha + beta), beta / (alpha + beta)
+                node = np.minimum((log_p < np.log(p)[:, None]).sum(axis=1), _NODES - 1)
+                step = np.exp(np.take_along_axis(log_width, node[:, None], axis=1)[:, 0])
+                most = 1.0 / np.maximum((_NARROWEST * step) ** 2 * p * q, _LEAST)
+                a, b = (np.minimum(most, alpha + beta) * side for side in (p, q))
                 logs = a[:, None] * log_p + b[:, None] * log_q
-                # Beyond the grid the density of a logit falls off exponentially.
-                tails = logs[:, [0, -1]] - np.log(np.stack([a, b], axis=1))
+                # Half a step beyond the grid, the density of a logit falls off exponentially.
+                rate = np.stack([a, b], axis=1)
+                tails = logs[:, [0, -1]] - rate * half - np.log(rate)
                 logs = np.concatenate([logs + log_width, tails], axis=1)
                 weight = np.exp(logs - logs.max(axis=1, keepdims=True))
                 total += (share / weight.sum(axis=1))[:, None] * weight
             return total
 
-        return tilt, of_law
+        return of_offset
 
-    def _sure(self) -> Array:
-        """Probabilities of levels at p = 0 and at p = 1; (draws, 2, levels)."""
-        ends = [np.where(self._scaled == end, self.log_base, -np.inf) for end in (0.0, 1.0)]
-        return np.asarray(softmax(np.stack(ends, axis=1), axis=2))
+    def _blocks(self, width: int) -> "Iterator[tuple[slice, LevelDraws, Array]]":
+        """Yield draws a block at a time, of so many numbers by node, and weights of the nodes."""
+        step = max(1, _BLOCK // (_NODES * width))
+        for start in range(0, len(self.log_base), step):
+            rows = slice(start, start + step)
+            block = replace(
+                self, difficulty=self.difficulty.among(rows), log_base=self.log_base[rows]
+            )
+            yield rows, block, block._weights(np.zeros(len(block.log_base)))
+
+    def expected(self, metric: Any) -> Array:
+        """Return the expected metric of a new question, in every draw."""
+        return self.expected_along(metric)(np.zeros((len(self.log_base), 1)))[:, 0]
+
+    def expected_along(self, metric: Any) -> Callable[[Array], Array]:
+        """Return the expected metric of new questions as a function of offsets (draws, offsets)."""
+        width = len(self.scores)
+        parts = [
+            (rows, block, metric.latent(block.vectors())) for rows, block, _ in self._blocks(width)
+        ]
+
+        def expected(offset: Array) -> Array:
+            total = np.empty(offset.shape)
+            for rows, block, values in parts:
+                for column in np.ndindex(offset.shape[1:]):
+                    weight = block._weights(offset[(rows, *column)])
+                    total[(rows, *column)] = (weight * values).sum(axis=1)
+            return total
+
+        return expected
 
     def typical(self) -> Array:
         """Return expected probabilities of levels of a new question; (draws, levels)."""
         mean = np.empty(self.log_base.shape)
-        for span, block in self._blocks(3 * _ALONG * len(self.scores)):
-            tilt, of_law = block._along()
-            weight = of_law(np.zeros(len(block.log_base)))
-            base, powers = block._factors(tilt)
-            mean[span] = base * (weight[:, :-2] / (base @ powers.T) @ powers)
-            mean[span] += (weight[:, None, -2:] @ block._sure())[:, 0]
+        for rows, block, weight in self._blocks(len(self.scores)):
+            mean[rows] = (weight[:, None] @ block.vectors())[:, 0]
         return mean
 
     def log_counts(self, counts: NDArray[Any]) -> Array:
         """Log probability of counts of a new question in any order; (draws, states)."""
         logs = np.empty((len(self.log_base), len(counts)))
-        for span, block in self._blocks(3 * _NODES * (len(self.scores) + len(counts))):
-            logits, weight = block.nodes()
-            logs[span] = logsumexp(block._log_joint(logits, weight, counts), axis=1)
+        for rows, block, weight in self._blocks(len(self.scores) + len(counts)):
+            logs[rows] = logsumexp(_log_joint(weight, block.vectors(), counts), axis=1)
         return logs + gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
 
-    def _log_joint(self, logits: Array, weight: Array, counts: Array) -> Array:
-        """Log probability of nodes and of counts in their order; (draws, nodes, states)."""
-        with np.errstate(divide="ignore"):
-            logs = np.maximum(np.log(self.vectors(logits)), -1e9)
-            return np.asarray(logs @ np.asarray(counts, float).T + np.log(weight)[..., None])
+    def draw_p(self, counts: NDArray[Any], size: int, rng: Rng) -> Array:
+        """Draw vectors of questions with these counts, to a step between nodes.
 
-    def draw_p(self, counts: Array, size: int, rng: Rng) -> Array:
-        """Draw vectors of questions with these counts; (draws, size, levels).
-
-        To a step between nodes of logit p.
+        Shape (draws, size, levels); new questions have counts of zero.
         """
         drawn = np.empty((len(self.log_base), size, len(self.scores)))
-        for span, block in self._blocks(3 * _NODES * len(self.scores)):
-            logits, weight = block.nodes()
-            logs = block._log_joint(logits, weight, counts[None])[..., 0]
+        for rows, block, weight in self._blocks(len(self.scores)):
+            vectors = block.vectors()
+            logs = _log_joint(weight, vectors, counts[None])[..., 0]
             cumulative = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
             u = rng.random((len(cumulative), size)) * cumulative[:, -1:]
             node = np.stack([np.searchsorted(*row) for row in zip(cumulative, u, strict=True)])
-            node = np.minimum(node, logits.shape[1] - 1)
-            drawn[span] = block.vectors(np.take_along_axis(logits, node, axis=1))
+            drawn[rows] = np.take_along_axis(vectors, node[..., None], axis=1)
         return drawn
 
-    def draw_new(self, questions: int, rng: Rng) -> Array:
-        """Draw vectors of new questions; (draws, questions, levels)."""
-        with np.errstate(divide="ignore"):
-            logits = logit(self.difficulty.draw_p(questions, rng))
-        blocks = self._blocks(3 * (_GRID + questions) * len(self.scores))
-        return np.concatenate([block.vectors(logits[span]) for span, block in blocks])
 
-
-def _logits(mean: Array, complement: Array, product: Array) -> tuple[Array, Array]:
-    """Logits of expected scores s, and their derivative by the tilt, of s (1 - s) on average."""
-    both = np.maximum(mean * complement, _LEAST)
-    logits = np.log(np.maximum(mean, _LEAST)) - np.log(np.maximum(complement, _LEAST))
-    return logits, np.maximum((both - product) / both, 1e-9)
+def _log_joint(weight: Array, vectors: Array, counts: NDArray[Any]) -> Array:
+    """Log probability of nodes and of counts in their order; (draws, nodes, states)."""
+    with np.errstate(divide="ignore"):
+        logs = np.maximum(np.log(vectors), -1e9)
+        return np.asarray(logs @ np.asarray(counts, float).T + np.log(weight)[..., None])

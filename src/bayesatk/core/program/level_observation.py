@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import betaln, logsumexp, softmax
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Rng
-from bayesatk.core.pooling.levels import LevelDraws, scaled_scores, shape_functions
+from bayesatk.core.pooling.levels import scaled_scores, shape_functions
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
 from bayesatk.core.program.observations import Observation
@@ -276,10 +276,12 @@ class Levels(Observation):
         ends /= np.maximum(ends.sum(axis=2, keepdims=True), _LEAST)
         return base, ends
 
-    def law_at(self, theta: Array) -> LevelDraws:
-        """Return the law of new questions at points, at an offset of zero."""
-        nodes = self.law.nodes(theta, np.zeros((len(theta), 1)))
-        return LevelDraws(nodes, self.log_base(theta), self.scores)
+    def typical(self, theta: Array) -> Array:
+        """Return expected probabilities of levels of a new question; (points, levels)."""
+        weight = self.weights(theta, np.zeros((len(theta), 1)))[:, 0]
+        (base, ends), reference = self._based(theta), self._of_reference[0]
+        inner = weight[:, :-2] / np.maximum(base @ reference.T, _LEAST)
+        return np.asarray(base * (inner @ reference) + (weight[:, None, -2:] @ ends)[:, 0])
 
     def weights(self, theta: Array, offset: Array, family: Tilted | None = None) -> Array:
         """Prior probabilities of the nodes, ends last; (points, offsets, nodes)."""
