@@ -265,6 +265,24 @@ def test_retries_until_success_are_recognised(tmp_path):
         assert "first success" not in bk.tally(marks).card()
 
 
+def test_the_order_of_retries_is_no_evidence(tmp_path):
+    """By construction the one success is last: neither drift nor trial effects are reported."""
+    rows = [("again", f"q{n}", t, int(t == n % 4)) for n in range(40) for t in range(n % 4 + 1)]
+    rows += [("fixed", f"q{n}", t, int(t > 1)) for n in range(40) for t in range(4)]
+    header = "system,task,attempt,passed"
+    own = [row for row in rows if row[0] == "again"]
+    report = bk.checks.inspect_source(csv(tmp_path, header, own))
+    assert (report.metrics, report.doubts) == (("pass@1,2,4",), ())
+    assert "the order of the trials is not tested" in str(report)
+    checks = bk.checks.check_trials(pd.DataFrame(rows, columns=header.split(",")))
+    assert checks.query("system == 'again'")["check"].tolist() == ["retries"]
+    assert "end at its first success" in checks["sentence"].iloc[0]
+    assert checks.query("system == 'fixed'")["flagged"].all()  # so are they where trials go on
+    both = bk.checks.inspect_source(csv(tmp_path, header, rows))
+    assert both.metrics == ("pass@1,2,4",)
+    assert {str(doubt).partition(":")[0] for doubt in both.doubts} == {"fixed"}
+
+
 def test_retries_of_one_system_beside_repeated_trials_of_another(tmp_path):
     retries = {f"q{n}": [0] * (n % 3) + [1] for n in range(9)}
     rows = [("again", q, t, mark) for q, marks in retries.items() for t, mark in enumerate(marks)]

@@ -331,7 +331,7 @@ def finish(
         notes += (
             f"the trials of a question{of_systems} end at its first success: the observed pass@1 "
             "is that of first attempts, and pass@k the share that was solved within k; the "
-            "posterior takes account of it",
+            "posterior takes account of it, and the order of the trials is not tested",
         )
     if costs is not None:
         notes += request.notes(count - costs[..., 1:, 0].astype(int), int(count.sum()), long)

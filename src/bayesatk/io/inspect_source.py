@@ -278,15 +278,15 @@ def _doubts(data: Outcomes) -> list[str]:
     category_counts_by_question = (
         data.dataset["count"].transpose("system", "question", "category").values
     )
-    for system_number, (system, system_trials, category_counts) in enumerate(
-        zip(data.systems, trials, counts, strict=True)
+    for system_number, (system, system_trials, category_counts, stops) in enumerate(
+        zip(data.systems, trials, counts, data.stopped, strict=True)
     ):
         least, most = system_trials.min(), system_trials.max()
         # From 20 trials on, all right or all wrong is worth a second look.
         if system_trials.sum() >= 20 and (category_counts > 0).sum() == 1:
             label = data.dataset["category"].values[category_counts.argmax()]
             doubts.append(f"every outcome of {system} is {label}")
-        if least != most:
+        if least != most and not stops:
             doubts.append(f"{system} has {least} to {most} trials of a question")
         if _all_alike(category_counts_by_question[system_number]):
             doubts.append(
@@ -346,14 +346,14 @@ def usual_metrics(data: Outcomes) -> tuple[str, ...]:
     >>> usual_metrics(tally([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]]))
     ('pass@1,2,4', 'pass^2,4')
     """
-    max_k = largest_observed_k(data.trials.values)
+    max_k = min(largest_observed_k(data.observed_up_to), int(data.trials.max()))
     ks = ",".join(str(2**power) for power in range(max_k.bit_length()))
     vote_metrics = (f"plurality@{max_k}",) if data.answers is not None else ()
     if data.binary:
-        success_metrics = (
-            (f"pass@{ks}", f"pass^{ks.removeprefix('1,')}") if max_k > 1 else ("pass@1",)
-        )
-        return (*success_metrics, *vote_metrics)
+        # Of retries pass^k is not observed: no question has two successes.
+        repeated = max_k > 1 and not data.stopped.any()
+        all_succeed = (f"pass^{ks.removeprefix('1,')}",) if repeated else ()
+        return (f"pass@{ks}", *all_succeed, *vote_metrics)
     return ("mean", f"{'max' if data.direction > 0 else 'min'}@{ks}", *vote_metrics)
 
 

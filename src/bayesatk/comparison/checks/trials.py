@@ -78,7 +78,8 @@ def check_trials(
         chance; for drift, over all pairs of a success and a failure of the same question, the
         share in which the success is later minus the share in which it is earlier; for dependence,
         the correlation of neighbouring trials; the ``p_value``, exact and two-sided
-        for the last two; ``flagged``; and a ``sentence``.
+        for the last two; ``flagged``; and a ``sentence``. A system whose trials end at the first
+        success has one row, ``"retries"``, which says that their order is not tested.
 
     Raises
     ------
@@ -138,11 +139,14 @@ class _Trials:
     ----------
     question, number : ndarray of int, shape (trials,)
     success : ndarray of bool, shape (trials,)
+    stopped : bool
+        Whether the trials of every question end at its first success.
     """
 
     question: Ints
     number: Ints
     success: Flags
+    stopped: bool
 
 
 def _by_system(data: object, columns: dict[str, str], scale: Scores) -> dict[Any, _Trials]:
@@ -169,10 +173,14 @@ def _by_system(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
     has_outcome = code >= 0
     system, question = np.divmod(cell[has_outcome], len(long.questions))
     number, success = number[has_outcome], code[has_outcome] == right
+    stopped = long.stopped_systems(scale)
     trials = {
-        name: _Trials(*(values[system == index] for values in (question, number, success)))
+        name: _Trials(
+            question[system == index], number[system == index], success[system == index],
+            bool(stopped[index]),
+        )
         for index, name in enumerate(long.systems)
-    }
+    }  # fmt: skip
     if all(np.bincount(one.question, minlength=1).max() < 2 for one in trials.values()):
         raise OutcomeError(
             "data must have the trials of some question in their order; got none with two. Counts "
@@ -198,6 +206,14 @@ def _places(trials: "pd.Series[Any]") -> Array:
 
 def _checks(of_system: _Trials, alpha: float) -> list[dict[str, object]]:
     successes, trials, late, switches = _counts(of_system.question, of_system.success)
+    if of_system.stopped:
+        sentence = (
+            "retries: not tested: the trials of a question end at its first success, which is the "
+            "last trial by design."
+        )
+        questions = int(((successes > 0) & (successes < trials)).sum())
+        return [{"check": "retries", "questions": questions, "effect": np.nan, "p_value": np.nan,
+                 "flagged": False, "sentence": sentence}]  # fmt: skip
     columns = cochran(of_system.question, of_system.number, of_system.success)
     mixed = (successes > 0) & (successes < trials)
     c, n = successes[mixed], trials[mixed]
