@@ -102,6 +102,29 @@ def test_a_rule_of_success_is_about_the_numbers_themselves() -> None:
         bk.tally(raw, scores=(0, 1)).with_success("score >= 0.8")
 
 
+def test_no_threshold_is_proposed_that_all_trials_fail() -> None:
+    """The middle of shares; of other numbers, or if it splits nothing, a place to fill in."""
+    raw = np.linspace(0.02, 0.98, 48).reshape(12, 4)
+    to_fill_in = [20 * raw, raw / 4, 1 - raw / 4]
+    for numbers, bound in [(raw, "0.5"), *((numbers, "NUMBER") for numbers in to_fill_in)]:
+        table = pd.DataFrame({"question": np.repeat(range(12), 4), "outcome": numbers.ravel()})
+        with pytest.raises(OutcomeError, match=f"success='score >= {re.escape(bound)}'"):
+            bk.tally(table)
+    with pytest.raises(OutcomeError, match=r"in place of NUMBER.*success='score <= 30'"):
+        bk.tally(raw, success="score >= NUMBER")
+
+
+def test_a_rule_that_nearly_all_trials_fail_is_doubted() -> None:
+    raw = np.linspace(0.02, 0.98, 400).reshape(2, 50, 4, order="F")
+    alike, split = ("score >= 0.979", "score > 0.02"), ("score >= 0.5", "score >= 0.9")
+    for rule in alike + split:
+        card = bk.tally(raw, scores="numbers", success=rule).card()
+        assert ("CHECK: by" in card) == (rule in alike)
+    grades = bk.tally([[3] * 150, [2] * 149 + [1]], scores={1: 1, 2: 2, 3: 3})
+    assert "CHECK: by 'score <= 1' 0.33%" in grades.with_success("score <= 1").card()
+    assert "CHECK" not in grades.with_success("score >= 3").card()
+
+
 @pytest.mark.parametrize("kind", ["table", "rows", "csv", "jsonl"])
 def test_every_way_to_give_numbers_is_the_same(kind: str, tmp_path) -> None:
     raw = rewards(4, systems=1)[0]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Flags, Ints
-from bayesatk._tools.messages import PACKAGE, Argument, source_of
+from bayesatk._tools.messages import PACKAGE, Argument
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
 from bayesatk.data.columns import MARKS, TRUTHS
 from bayesatk.data.roles import COST, TRUTH
@@ -33,6 +33,7 @@ from bayesatk.data.validation import (
     check_trial_counts,
     is_category,
     is_missing,
+    is_split,
     number_of,
     shown,
 )
@@ -357,12 +358,14 @@ def unscored_outcome(
 
 
 def _threshold_remedy(values: Sequence[Any]) -> tuple[str | Argument, ...]:
-    """Return the remedy of a threshold that some of the numbers reach and some do not."""
-    numbers = {number for value in values if (number := _number_of_outcome(value)) is not None}
-    if len(numbers) < 2:
+    """Return the remedy of a threshold for numbers: of shares the middle, else one to fill in."""
+    numbers = [number for value in values if (number := _number_of_outcome(value)) is not None]
+    if len({*numbers}) < 2:
         return (".",)
-    bound = 1.0 if min(numbers) < 1.0 <= max(numbers) else max(numbers)
-    rule = Argument("success", f"score >= {source_of(bound)}")
+    reached = np.mean(np.array(numbers) >= 0.5, keepdims=True)
+    shares = min(numbers) >= 0.0 and max(numbers) <= 1.0
+    bound = "0.5" if shares and is_split(reached) else "NUMBER"
+    rule = Argument("success", f"score >= {bound}")
     return "; or count as success what reaches a threshold, with ", rule, " beside it."
 
 

@@ -22,7 +22,7 @@ from bayesatk.data.answers import Answers
 from bayesatk.data.columns import MARKS, TRUTHS
 from bayesatk.data.question_columns import column_name, question_coordinates, unequal_weights
 from bayesatk.data.roles import GROUP, WEIGHT
-from bayesatk.data.validation import OutcomeError, shown, succeeding
+from bayesatk.data.validation import OutcomeError, is_split, shown, succeeding
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,20 @@ class Outcomes:
         dataset = self.dataset.drop_dims("category").assign(pairs)
         dataset = dataset.assign_coords(category=["0", "1"], score=("category", [0.0, 1.0]))
         note = f"success is {rule}: {', '.join(map(str, names))}"
-        return replace(self, dataset=dataset, notes=(*self.notes, note))
+        return replace(self, dataset=dataset, notes=(*self.notes, note)).judged_by(rule)
+
+    def judged_by(self, rule: str) -> "Outcomes":
+        """Say on the card if a rule for success makes nearly all trials of all systems alike."""
+        trials = np.maximum(self.trials.sum("question").values, 1)
+        share = self.successes.sum("question").values / trials
+        if is_split(share):
+            return self
+        shares = ", ".join(f"{100 * value:.2g}%" for value in share[:3])
+        note = (
+            f"CHECK: by {rule!r} {shares} of the trials of a system are right; is the bound of "
+            "success= what was meant?"
+        )
+        return replace(self, notes=(*self.notes, note))
 
     @property
     def successes(self) -> xr.DataArray:

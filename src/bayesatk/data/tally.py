@@ -304,6 +304,7 @@ def finish(
         Whether the missing policy was applied before.
     """
     attributes: dict[str, Any] = {"missing_policy": missing}
+    rule = None  # that is applied to numbers before they are counted
     if isinstance(scale, NumberScale):
         numbers, success_rule, success = scale, success, None
         long, scale = long.levelled(numbers, success_rule)
@@ -346,14 +347,24 @@ def finish(
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
     dataset = with_column_names(dataset, request.roles)
     outcomes = Outcomes(dataset, notes, answers)
+    outcomes = _judged(outcomes, rule, success, better)
+    return _with_truths(outcomes, long, scale, success)
+
+
+def _judged(
+    outcomes: Outcomes, applied: str | None, success: str | None, better: Better
+) -> Outcomes:
+    """Return outcomes by the rule of success, if there is one, which may have been applied."""
+    if applied is not None:
+        return outcomes.judged_by(applied)
     if success is not None:
-        outcomes = outcomes.with_success(success)
-    elif outcomes.binary and better == "lower":
+        return outcomes.with_success(success)
+    if outcomes.binary and better == "lower":
         raise OutcomeError(
             Argument("better", "lower"), " is of scores, and these are 0 and 1, which are wrong "
             "and right. Say what a success is: ", Argument("success", "score <= 0"), ".",
         )  # fmt: skip
-    return _with_truths(outcomes, long, scale, success)
+    return outcomes
 
 
 def _with_truths(

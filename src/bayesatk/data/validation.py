@@ -151,10 +151,21 @@ def check_scores(scores: object) -> Scores:
     return dict(zip(scores, values, strict=True))
 
 
+def is_split(shares: Array) -> bool:
+    """Whether, of shares of successes, one is not under 1% and one not over 99%."""
+    return bool(shares.max() >= 0.01 and shares.min() <= 0.99)
+
+
 def succeeding(rule: str, scores: Array) -> Flags:
     """Return which scores succeed under a rule such as ``score >= 0.5``."""
     match = re.fullmatch(r"\s*score\s*([<>]=?)\s*(\S+)\s*", rule) if isinstance(rule, str) else None
     bound = match and number_of(match.group(2))
+    if match is not None and match.group(2) == "NUMBER":  # as messages propose it
+        raise OutcomeError(
+            f"success must have a number in place of NUMBER; got {shown(rule)}. Write the score "
+            "from which on a trial is a success, or, of scores that are better when lower, up to "
+            "which: ", Argument("success", "score <= 30"), ".",
+        )  # fmt: skip
     if match is None or bound is None:
         raise OutcomeError(
             "success must be 'score >= NUMBER', or have >, <= or < in place of >=; got "
