@@ -166,8 +166,8 @@ class Outcomes:
             return self
         shares = ", ".join(f"{100 * value:.2g}%" for value in share[:3])
         note = (
-            f"CHECK: by {rule!r} {shares} of the trials of a system are right; is the bound of "
-            "success= what was meant?"
+            f"CHECK: by {rule!r} {shares} of the trials of a system are successes; is this the "
+            "bound that was meant?"
         )
         return replace(self, notes=(*self.notes, note))
 

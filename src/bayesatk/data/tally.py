@@ -304,7 +304,7 @@ def finish(
         Whether the missing policy was applied before.
     """
     attributes: dict[str, Any] = {"missing_policy": missing}
-    rule = None  # that is applied to numbers before they are counted
+    success_rule = None  # that is applied to numbers before they are counted
     if isinstance(scale, NumberScale):
         numbers, success_rule, success = scale, success, None
         long, scale = long.levelled(numbers, success_rule)
@@ -347,7 +347,7 @@ def finish(
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
     dataset = with_column_names(dataset, request.roles)
     outcomes = Outcomes(dataset, notes, answers)
-    outcomes = _judged(outcomes, rule, success, better)
+    outcomes = _judged(outcomes, success_rule, success, better)
     return _with_truths(outcomes, long, scale, success)
 
 
