@@ -136,22 +136,6 @@ def test_a_level_gives_what_was_observed_then_the_posterior(ragged) -> None:
         assert f"is {beyond['range_lower']:.3f} to {beyond['range_upper']:.3f} (95%" in text
 
 
-def test_digits_follow_the_monte_carlo_error() -> None:
-    """100 draws of a sampler leave two decimals; the closed form has three."""
-    rng = np.random.default_rng(3)
-    fit = bk.evaluate(rng.binomial(1, 0.5, (40, 4)), "bayes", pooling="complete", rng=1)
-    sampled = fit.copy()
-    del sampled["closed_form"]
-    sampled["posterior"] = sampled["posterior"].isel(draw=slice(25))
-    sampled.attrs["method"] = "nuts"
-    value, interval = r"its bayes is (0\.\d+) \(95% interval (0\.\d+) to (0\.\d+)\)", []
-    for each in (fit, sampled):
-        found = re.search(value, claim(each, target="questions"))
-        assert found
-        interval.append([len(one) - 2 for one in found.groups()])
-    assert interval == [[3, 3, 3], [2, 2, 2]]
-
-
 def test_advice_is_the_plan(monkeypatch) -> None:
     """A plan for the width that is advised needs the questions that it was advised for."""
     rng = np.random.default_rng(4)
@@ -233,3 +217,23 @@ def test_with_a_leaderboard_only_its_declared_orders_are_claimed(missing) -> Non
         said = [", ".join(tiers.index[tiers == one]) for one in range(1, tiers.max() + 1)]
         assert text.endswith(f"there are {len(said)} tiers: {' > '.join(said)}.")
         assert "on 60 questions (3 trials each)" in text
+
+
+def test_below_pairs_of_several_systems_stand_their_tiers_and_no_single_pair() -> None:
+    marks = {"a": [[1, 1, 1]] * 12, "b": [[1, 0, 0]] * 12, "c": [[0, 0, 0]] * 12}
+    compared = bk.compare(bk.evaluate(marks, "pass@1", pooling="none", rng=1))
+    table = bk.table(compared)
+    below = str(table).partition("difference: ")[2].splitlines()
+    assert any("there are 3 tiers: a > b > c." in line for line in below)
+    assert not any(sentence in below for sentence in table["sentence"])
+    pair = bk.table(compared, "comparison", of="a", against="b")
+    assert pair["sentence"][1] in str(pair).splitlines()
+
+
+def test_a_claim_has_no_notes_on_other_metrics() -> None:
+    marks = [[1, 0, 1, 0]] * 4 + [[1, 0]] * 6 + [[1, 1, 0, 1]] * 4
+    fit = bk.evaluate(marks, "pass@1,4", difficulty="beta", rng=1)
+    of_four = [note for note in fit.notes if "pass@4 is of" in note]
+    assert of_four
+    assert of_four[0] in claim(fit, "pass@4")
+    assert of_four[0] not in claim(fit, "pass@1")

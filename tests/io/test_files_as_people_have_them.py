@@ -697,3 +697,8 @@ def test_earlier_trials_that_lack_some_questions_are_noted(tmp_path):
     assert "3 of 6 questions have none" in " ".join(done.stdout.split())
     mean = bk.table(fit).query("target == 'questions'")["mean"].iloc[0]
     assert f"{mean:.3f}"[1:] in done.stdout
+
+
+def test_a_misspelt_column_is_answered_with_the_nearest(tmp_path) -> None:
+    path = csv(tmp_path, "task,passed,domain", [("a", 1, "x"), ("b", 0, "y")])
+    refused(lambda: bk.load(path, group="doman"), "Is 'doman' meant as 'domain'")

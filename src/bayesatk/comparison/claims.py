@@ -1,5 +1,6 @@
 """The sentences on systems that a result supports: in terminal, report, tables and exports."""
 
+import re
 from typing import Literal
 
 import numpy as np
@@ -81,9 +82,6 @@ def claim(
     * *ahead by more than the ROPE* if also P(difference above the ROPE) >= 1 - alpha/2;
     * *not separated* otherwise.
 
-    Probabilities that are estimated from draws, and the numbers beside them, have as many digits as
-    their Monte Carlo error allows.
-
     Examples
     --------
     >>> import bayesatk
@@ -97,7 +95,10 @@ def claim(
     text, systems = said(result, metric, target, system, other)
     if advice and len(systems) == 1:
         text += expected_of_more(result, systems[0], metric, target)
-    return " ".join([text, *result.notes_on(systems)])
+    notes = result.notes_on(systems)
+    others = {held.label for held in result.metrics} - {_metric_of(result, metric).label}
+    notes = [note for note in notes if not others & {*re.split(r"[\s,;:]+", note)}]
+    return " ".join([text, *notes])
 
 
 def said(

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import combinations, islice
 from typing import Any
 
@@ -51,7 +52,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     # Roles of tables whose rows are counts.
     "trials": (
-        "trials n num_samples total_attempts total_trials num_trials n_trials pass_rate_total",
+        "trials n num_samples n_samples total_attempts total_trials num_trials n_trials "
+        "pass_rate_total",
     ),
     "successes": (
         "successes c num_correct success_count successful_trials num_successes n_successes "
@@ -474,9 +476,14 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
             isinstance(part, str | int) and part in names for part in parts))  # fmt: skip
         named[role] = parts if len(parts) > 1 else parts[0]
     if not valid:
+        absent = [str(part) for name in named.values() for part in columns_named(name, names)
+                  if part not in names]  # fmt: skip
+        near = get_close_matches(absent[0], map(str, names), 1) if absent else []
         raise OutcomeError(
-            f"columns must map {', '.join(ROLES)} to names in the table; got {shown(columns)} for "
-            f"a table with columns {shown(list(sample.names), 400)}."
+            f"columns must map {', '.join(ROLES)} to names in the table; got {shown(columns, 200)} "
+            f"for a table with columns {shown(list(sample.names), 400)}."
+            + f" Is {absent[0]!r} meant as {near[0]!r}?"
+            * bool(near)
         )
     if "rate" in named and "trials" not in named:
         raise OutcomeError(

@@ -144,7 +144,9 @@ _COLUMNS: dict[str, Column] = {
     "rank_lower": Column("ranks", _ranks, 2),
     "rank": Column("rank", leaves=KEPT), "tier": Column("tier", leaves=KEPT),
     "prob_greater": _chance("P(better)", "prob_greater", KEPT),
-    "observed_accuracy": Column("observed accuracy", leaves=KEPT),
+    "observed_accuracy": Column(
+        "observed accuracy", leaves=KEPT, meaning="share of all trials that are right."
+    ),
     "expected_best": Column(
         "best guess", leaves=KEPT, meaning="expected best accuracy of the guessers."
     ),
@@ -238,7 +240,7 @@ def title_of(frame: pd.DataFrame, name: str) -> str:
 TARGET_MEANINGS = {
     "questions": "new trials of exactly these questions.",
     "population": (
-        "other questions from the same source; less certain, because the choice of the "
+        "other questions from the same source; usually less certain, because the choice of the "
         "questions is random too."
     ),
     "new_groups": (

@@ -218,8 +218,8 @@ def view(frame: pd.DataFrame, name: str | None = None) -> View:
     if "sentence" in frame and "target" in frame and "population" in set(frame["target"]):
         stated = frame[frame["target"] == "population"]
     sentences = tuple(map(str, stated.get("sentence", ())))
-    if name == "comparison":  # the leading pair is that of the first row
-        sentences = sentences[:1]
+    if name == "comparison":  # of several pairs the table's own sentence is on all
+        sentences = sentences[: len(frame[["system", "other"]].drop_duplicates()) == 1]
     return View(
         title_of(frame, name), tuple([*columns.values()][i] for i in filled),
         [[row[i] for i in filled] for row in rows], sentences,

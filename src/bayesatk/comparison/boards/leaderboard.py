@@ -8,6 +8,7 @@ import xarray as xr
 
 from bayesatk.comparison.pairs.systems import comparable
 from bayesatk.comparison.pairs.together import Standings, effective_draws, joint_draws
+from bayesatk.comparison.pairs.verdicts import tier_rule
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Fit, Result, analysis_group, with_analysis
@@ -150,8 +151,7 @@ def _legend(fit: Result, alpha: float) -> str:
         "each other for them, as in the shrunken mean. "
     )
     return (
-        f"{shrunk * (len(fit.systems) > 2)}Systems of one tier are not separated; all pairs that "
-        f"are, are in the right order with probability {1.0 - 0.5 * alpha:g} or more."
-        + " observed: by the marks; the rest is corrected for the judge."
-        * (fit.judges is not None)
+        shrunk * (len(fit.systems) > 2)
+        + tier_rule(alpha)
+        + " observed: by the marks; the rest is corrected for the judge." * (fit.judges is not None)
     )

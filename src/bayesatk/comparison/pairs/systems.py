@@ -21,7 +21,7 @@ from bayesatk.comparison.pairs.together import (
     joint_draws,
     settings_of,
 )
-from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
+from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences, tier_rule
 from bayesatk.results.result import Fit, Result, with_analysis
 from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.tables import by_groups, cost_sentences, noted
@@ -234,7 +234,10 @@ def comparison_table(
     of_costs = ["ratio_median", "ratio_lower", "ratio_upper"] * bool(fit.costs)
     columns = ["system", "other", "metric", "target", *CONTRASTS, *of_costs]
     columns += ["questions", "verdict", "sentence"]
-    attrs["sentences"] = json.dumps([*cost_sentences(fit), *noted(fit.notes_on())])
+    on_all = []
+    if len(pairs) > 1:
+        on_all = [sentences.tiers(fit.metrics[0], "population"), tier_rule(attrs["alpha"])]
+    attrs["sentences"] = json.dumps([*on_all, *cost_sentences(fit), *noted(fit.notes_on())])
     return ShownTable.of(pd.DataFrame(rows, columns=columns), "comparison", **attrs)
 
 

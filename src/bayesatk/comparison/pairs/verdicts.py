@@ -247,3 +247,17 @@ def _listed(names: list[str]) -> str:
     """List names, the first few where there are many."""
     more = len(names) - MAX_NAMES_PER_TIER
     return ", ".join(names[:MAX_NAMES_PER_TIER]) + (f" and {more} more" if more > 0 else "")
+
+
+def tier_rule(alpha: float) -> str:
+    """Say what systems of one tier have in common.
+
+    Examples
+    --------
+    >>> tier_rule(0.05).partition("; ")[2]
+    'all pairs that are, are in the right order together with probability 0.975 or more.'
+    """
+    return (
+        "Systems of one tier are not separated; all pairs that are, are in the right order "
+        f"together with probability {1.0 - alpha / 2.0:g} or more."
+    )
