@@ -41,15 +41,22 @@ def closed_form(questions, trials, scored=False, without=(), **options):
     "options",
     [
         {"difficulty": "beta"}, {"pooling": "none"}, {"pooling": "complete"},
+        # mean_p and icc of results are of the whole law, of the model of each Beta
+        {"difficulty": "inflated", "without": ["mean_p", "icc"]},
+        {"difficulty": "mixture", "without": ["mean_p", "icc"]},
         {"prior": bk.priors.HyperPrior((3.0, 1.5), (1.0, 4.0), families="beta")},
         {"prior": bk.priors.DirichletHyperPrior(), "scored": True},
         {"prior": bk.priors.DirichletPrior((3.0, 1.0, 1.0)), "pooling": "none", "scored": True},
+        {"pooling": "complete", "scored": True},
         {  # mean_p of results is of levels, and of the model the mean expected score
             "prior": bk.priors.HyperPrior(icc=(2.0, 6.0), families="beta"), "scored": True,
             "without": ["mean_p"],
         },
     ],
-    ids=["beta", "none", "complete", "prior", "categories", "Dirichlet", "levels"],
+    ids=[
+        "beta", "none", "complete", "atoms", "two Betas", "prior", "categories", "Dirichlet",
+        "categories alike", "levels",
+    ],
 )  # fmt: skip
 def test_closed_forms_are_calibrated(options) -> None:
     found = bk.checks.calibrate(*closed_form(6, 3, **options), replications=120, rng=3, **QUIET)
