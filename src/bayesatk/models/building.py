@@ -89,10 +89,10 @@ def build(
     return build_program(study, family, form)
 
 
-def build_models(study: Study, form: Form = "marginal") -> dict[str, pm.Model]:
+def build_models(study: Study) -> dict[str, pm.Model]:
     """Return the models of counts: one for each difficulty family, or the only one."""
     families = study.prior.family_prior if isinstance(study.prior, HyperPrior) else [""]
-    return {name: build_program(study, name, form) for name in families}
+    return {name: build_program(study, name) for name in families}
 
 
 def sampled_families(study: Study, by_default: bool) -> Study:

@@ -32,7 +32,7 @@ from bayesatk.models.metric_draws import (
     named_draws,
     traced_p,
 )
-from bayesatk.models.program import Form, all_trials
+from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import traced_laws
 from bayesatk.models.votes import ballots_of, vote_means
 from bayesatk.priors import AnswerHyperPrior
@@ -81,18 +81,13 @@ def build_wrong_answers(study: Study) -> pm.Model:
 
 
 def pooled_vote_draws(
-    study: Study,
-    form: Form,
-    run: Callable[[pm.Model], xr.DataTree],
-    rng: Rng,
+    study: Study, run: Callable[[pm.Model], xr.DataTree], rng: Rng
 ) -> tuple[CountDraws, Averaged, dict[str, xr.DataTree]]:
     """Sample the models of votes under partial pooling: draws, families averaged, and traces.
 
     Parameters
     ----------
     study : Study
-    form : Form
-        Of the model of right and wrong.
     run : callable
         Samples a model.
     rng : numpy.random.Generator
@@ -105,7 +100,7 @@ def pooled_vote_draws(
             "bayesatk.evaluate takes more.",
         )  # fmt: skip
     right = _right_wrong(study)
-    traces = {name: run(model) for name, model in build_models(right, form).items()}
+    traces = {name: run(model) for name, model in build_models(right).items()}
     averaged = average(right, {n: t["posterior"].to_dataset() for n, t in traces.items()}, rng)
     source = next(iter(traces.values()))["posterior"].to_dataset()
     answers = run(build_wrong_answers(study))

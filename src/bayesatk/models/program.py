@@ -17,7 +17,7 @@ from bayesatk.core.pooling.levels import shape_functions
 from bayesatk.data.study import Study
 from bayesatk.models.difficulty_laws import Betas, Known, Tensor, log_rising, parameter_sum
 from bayesatk.models.judged_marks import DIMS, judge_rates, observe_marks
-from bayesatk.models.scored_levels import MixedLevels, level_vectors
+from bayesatk.models.scored_levels import level_vectors, log_counts
 from bayesatk.priors import DirichletHyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal, StudentT
 from bayesatk.results.question_laws import concentration, declared_fields
@@ -235,8 +235,7 @@ def _sticks(alpha: Tensor, u: Tensor) -> Tensor:
 def _levels(study: Study, law: Betas, drawn: dict[str, Tensor], form: Form) -> None:
     """Add counts of scored levels, whose expected score has the law of difficulty."""
     scores, functions = study.scale.scores, shape_functions(study.scale.scores)
-    systems, questions = study.outcomes.trials.shape
-    log_base = pt.zeros((systems, len(scores)))
+    log_base = pt.zeros((study.outcomes.trials.shape[0], len(scores)))
     if len(functions):
         log_base = drawn["shape"] @ functions
     earlier = 0.0 if study.prior_counts is None else study.prior_counts
@@ -246,19 +245,9 @@ def _levels(study: Study, law: Betas, drawn: dict[str, Tensor], form: Form) -> N
         p = pm.Deterministic("p", p, dims=(*DIMS, "category"))
         _given_p(study, p, np.asarray(earlier))
         return
-    whole = np.zeros((systems, questions)) + pt.zeros_like(law.shapes[0][0])
-    flat = [(number + 0.0 * whole).ravel() for number in law.parameters]
-    rows = law.like(flat)
-    parts = [
-        (pt.stack([b, a], axis=-1), share)
-        for (a, b), share in zip(rows.shapes, rows.log_shares, strict=False)
-    ]
     counts = pm.Data("count_data", study.counts, dims=(*DIMS, "category"))
-    base = np.repeat(np.arange(systems), questions)
-    trials = (study.counts + earlier).sum(axis=-1).max(initial=1.0)
-    mixed = MixedLevels(parts, rows.atoms, log_base, base, None, scores, float(trials))
-    logs = mixed.log_counts((counts + earlier).reshape((systems * questions, len(scores))))
-    pm.Potential("log_likelihood", logs)
+    most = float((study.counts + earlier).sum(axis=-1).max(initial=1.0))
+    pm.Potential("log_likelihood", log_counts(counts + earlier, law, log_base, scores, most))
 
 
 # Without pooling, and one p for all

@@ -346,7 +346,7 @@ def _sampled_votes(
 ) -> tuple[CountDraws, Any, dict[str, xr.DataTree]]:
     """Return draws of votes between answers, the average of their families, and traces by name."""
     if study.pooling == "partial":
-        return pooled_vote_draws(study, "marginal", run, generator)
+        return pooled_vote_draws(study, run, generator)
     assert isinstance(study.answer_prior, AnswerPrior)
     trace = run(build_answers(study.outcomes, study.answer_prior))
     ks = [metric.k for metric in study.grid.voted.values()]

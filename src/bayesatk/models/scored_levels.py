@@ -5,15 +5,14 @@ The definition is in `bayesatk.core.pooling.levels`; integrals here are sums ove
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
 
 from bayesatk._tools.arrays import Array
 from bayesatk.core.pooling.levels import scaled_scores
+from bayesatk.models.difficulty_laws import Betas, Tensor, log_sum
 
-Tensor = Any  # a symbolic array: PyTensor has no types to check
 _SPACING, _PER_TRIAL = 0.12, 0.3  # of logits of the expected score under an even base
 _BEYOND = 1e-5  # expected marks of another level beyond the ends of the grid
 _NARROWEST = 0.06  # sd of a law in logits that the grid can tell from a point
@@ -23,17 +22,49 @@ _HALVED = 48  # times that an interval of tilts is halved, to 1e-11 of its lengt
 _IMPOSSIBLE = -1e10  # log probability: finite, so that its derivative is a number
 
 
+def log_counts(
+    counts: Tensor, law: Betas, log_base: Tensor, scores: Sequence[float], trials: float
+) -> Tensor:
+    """Log probability of trials in their order, expected scores integrated; (system, question).
+
+    Parameters
+    ----------
+    counts : tensor, shape (system, question, level)
+    law : Betas
+        Of expected scores.
+    log_base : tensor, shape (system, level)
+    scores : sequence of float
+    trials : float
+        Of a question, at most.
+    """
+    s = scaled_scores(scores)
+    sums = TiltSums.of(log_base, scores, trials)
+    number, total = counts.sum(axis=-1), (counts * s).sum(axis=-1)
+    inner = sums.tilts * total[..., None] - number[..., None] * sums.log_sum
+    ends = []
+    for end, log_end in zip((0.0, 1.0), sums.log_ends, strict=True):
+        hit = pt.eq(counts[..., s != end].sum(axis=-1), 0.0)
+        ends.append(pt.switch(hit, -number * log_end, _IMPOSSIBLE))
+    kernel = pt.concatenate([inner, pt.stack(ends, axis=-1)], axis=-1)
+    terms = [
+        share + pt.logsumexp(sums.log_weights(*shape) + kernel, axis=-1)
+        for shape, share in zip(law.shapes, law.log_shares, strict=False)
+    ]
+    terms += [share + end for share, end in zip(law.atoms, ends, strict=False)]
+    return (counts * log_base[:, None]).sum(axis=-1) + log_sum(terms)
+
+
 @dataclass(frozen=True)
 class TiltSums:
-    """A base tilted at the nodes of a grid, for each of some bases.
+    """A base of each system, tilted at the nodes of a grid.
 
     Parameters
     ----------
     tilts : ndarray, shape (nodes,)
-    log_sum, log_p, log_q, log_width : tensor, shape (bases, nodes)
+    log_sum, log_p, log_q, log_width : tensor, shape (system, 1, nodes)
         Log of the tilted base's sum; of the expected score and of its complement; and of the
         distance between expected scores, over p q.
-    log_ends : tuple of tensor, shape (bases,)
+    log_ends : tuple of tensor, shape (system, 1)
         Log of the base's sums over the lowest and the highest levels.
     """
 
@@ -46,87 +77,37 @@ class TiltSums:
 
     @classmethod
     def of(cls, log_base: Tensor, scores: Sequence[float], trials: float) -> "TiltSums":
-        """Sum the tilts of bases (bases, levels), for questions of up to so many trials."""
+        """Sum the tilts of bases (system, level), for questions of up to so many trials."""
         s = scaled_scores(scores)
         tilts, gaps = _even_tilts(s, trials)
-        powers = log_base[:, None] + tilts[:, None] * s
-        log_sum = pt.logsumexp(powers, axis=2)
+        powers = log_base[:, None, None] + tilts[:, None] * s
+        log_sum = pt.logsumexp(powers, axis=-1)
         complement = 1.0 - s
         log_p, log_q = (_log_mean(powers, side) - log_sum for side in (s, complement))
         vector = pt.exp(powers - log_sum[..., None])
         p, q = pt.exp(log_p), pt.exp(log_q)
-        squares = ((vector * side**2).sum(axis=2) for side in (s, complement))
+        squares = ((vector * side**2).sum(axis=-1) for side in (s, complement))
         below, above = (square - mean**2 for square, mean in zip(squares, (p, q), strict=True))
         variance = pt.maximum(pt.switch(pt.lt(p, 0.5), below, above), _LEAST)  # nothing cancels
         log_width = pt.log(variance) - log_p - log_q + np.log(gaps)
-        lowest, highest = (pt.logsumexp(log_base[:, s == end], axis=1) for end in (0.0, 1.0))
+        lowest, highest = (
+            pt.logsumexp(log_base[:, s == end], axis=1, keepdims=True) for end in (0.0, 1.0)
+        )
         return cls(tilts, log_sum, log_p, log_q, log_width, (lowest, highest))
 
-
-@dataclass(frozen=True)
-class MixedLevels:
-    """Mixtures of Betas and of atoms of the expected score, a row for each question or system.
-
-    Parameters
-    ----------
-    parts : list of (alpha, log share)
-        Beta parameters (rows, 2), of the complement and of the expected score.
-    log_atoms : sequence of tensor, shape (rows,)
-    log_base : tensor, shape (bases, levels)
-    base : ndarray of int or tensor, shape (rows,)
-        Base of every row.
-    row : ndarray of int or tensor, shape (questions,), optional
-        Row of every question; default: each has its own.
-    scores : sequence of float
-    trials : float
-        Of a question, at most.
-    """
-
-    parts: Sequence[tuple[Tensor, Tensor | float]]
-    log_atoms: Sequence[Tensor]
-    log_base: Tensor
-    base: Any
-    row: Any | None
-    scores: Sequence[float]
-    trials: float
-
-    def log_counts(self, counts: Tensor) -> Tensor:
-        """Log probability of trials (questions, levels) in their order, p integrated."""
-        s = scaled_scores(self.scores)
-        sums = TiltSums.of(self.log_base, self.scores, self.trials)
-        row = slice(None) if self.row is None else self.row
-        base = self.base if self.row is None else pt.as_tensor(self.base)[self.row]
-        trials, total = counts.sum(axis=-1), (counts * s).sum(axis=-1)
-        inner = sums.tilts * total[:, None] - trials[:, None] * sums.log_sum[base]
-        ends = []
-        for end, log_end in zip((0.0, 1.0), sums.log_ends, strict=True):
-            hit = pt.eq(counts[..., s != end].sum(axis=-1), 0.0)
-            ends.append(pt.switch(hit, -trials * log_end[base], _IMPOSSIBLE))
-        kernel = pt.concatenate([inner, pt.stack(ends, axis=1)], axis=1)
-        terms = []
-        for alpha, share in self.parts:
-            of_part = pt.logsumexp(self._weights(sums, alpha)[row] + kernel, axis=1)
-            terms.append(of_part + (share if isinstance(share, float) else share[row]))
-        terms += [share[row] + end for share, end in zip(self.log_atoms, ends, strict=False)]
-        ordered = (counts * self.log_base[base]).sum(axis=-1)
-        return ordered + (terms[0] if len(terms) == 1 else pt.logsumexp(pt.stack(terms), axis=0))
-
-    def _weights(self, sums: TiltSums, alpha: Tensor) -> Tensor:
-        """Log probabilities of the nodes under Betas, of tails beyond them last."""
-        b, a = alpha[:, :1], alpha[:, 1:]
+    def log_weights(self, a: Tensor, b: Tensor) -> Tensor:
+        """Log probabilities of the nodes under Betas (system, question), of tails beyond last."""
+        a, b = a[..., None], b[..., None]
         # A law that is narrower than the grid counts as one that it can tell.
         most = 1.0 / (_NARROWEST**2 * a * b / (a + b) ** 2)
         kept = pt.minimum(most / (a + b), 1.0)
         a, b = a * kept, b * kept
-        log_p, log_q, log_width = (
-            column[self.base] for column in (sums.log_p, sums.log_q, sums.log_width)
-        )
-        inside = a * log_p + b * log_q
-        half = 0.5 * pt.exp(log_width)
-        below = inside[:, :1] - a * half[:, :1] - pt.log(a)
-        above = inside[:, -1:] - b * half[:, -1:] - pt.log(b)
-        logs = pt.concatenate([inside + log_width, below, above], axis=1)
-        return logs - pt.logsumexp(logs, axis=1, keepdims=True)
+        inside = a * self.log_p + b * self.log_q
+        half = 0.5 * pt.exp(self.log_width)
+        below = inside[..., :1] - a * half[..., :1] - pt.log(a)
+        above = inside[..., -1:] - b * half[..., -1:] - pt.log(b)
+        logs = pt.concatenate([inside + self.log_width, below, above], axis=-1)
+        return logs - pt.logsumexp(logs, axis=-1, keepdims=True)
 
 
 def _even_tilts(s: Array, trials: float) -> tuple[Array, Array]:
@@ -159,7 +140,7 @@ def _even_tilts(s: Array, trials: float) -> tuple[Array, Array]:
 def _log_mean(powers: Tensor, values: Array) -> Tensor:
     """Log of the sum over levels of values that are zero or more, times exponentials."""
     above = values > 0.0
-    return pt.logsumexp(powers[..., above] + np.log(values[above]), axis=2)
+    return pt.logsumexp(powers[..., above] + np.log(values[above]), axis=-1)
 
 
 def level_vectors(p: Tensor, log_base: Tensor, scores: Sequence[float]) -> Tensor:
