@@ -122,7 +122,7 @@ def test_direction_stays_with_data_and_results(tmp_path: Path) -> None:
     assert read.scale.direction == read.data.direction == -1
     assert Result.of(fit.sel(system="fast")).tree["constant_data"]["category_score"].attrs
     assert "lower is better" in data.card()
-    assert usual_metrics(data) == ("mean", "min@1,2")
+    assert usual_metrics(data) == ("mean", "min@2")
 
 
 def test_missing_trials_are_counted_as_the_worst_or_the_best() -> None:

@@ -283,6 +283,31 @@ def test_the_order_of_retries_is_no_evidence(tmp_path):
     assert {str(doubt).partition(":")[0] for doubt in both.doubts} == {"fixed"}
 
 
+def test_a_column_of_seconds_is_not_silently_better_when_higher(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = [(system, f"q{q}", t, round(rng.gamma(3, 2), 2)) for system in "ab" for q in range(12)
+            for t in range(4)]  # fmt: skip
+    path = csv(tmp_path, "system,question,trial,latency_s", rows)
+    asked = [str(path), "--column", "outcome=latency_s", "--score", "numbers", "--seed", "1"]
+    shell = CliRunner().invoke(app, ["evaluate", *asked])
+    assert shell.exit_code == 0
+    assert "CHECK: higher scores are taken as better" in shell.output
+    assert "if it is: --better lower" in " ".join(shell.output.split())
+    assert "max@1" not in shell.output  # the mean
+    assert "max@2" in shell.output
+    assert len(shell.output.splitlines()) < 60  # no table of 51 levels
+    told = CliRunner().invoke(app, ["doctor", *asked[:-2], "--better", "lower"])
+    assert "CHECK" not in told.output
+    assert "Metrics: mean, min@2,4" in told.output
+    for options in ({"success": "score <= 5"}, {"scores": "numbers", "better": "lower"}):
+        assert "CHECK" not in bk.load(path, columns={"outcome": "latency_s"}, **options).card()
+    table = pd.read_csv(path)
+    with pytest.warns(bk.OutcomeWarning, match="better='lower'"):
+        bk.tally(table, columns={"outcome": "latency_s"}, scores="numbers")
+    scored = table.rename(columns={"latency_s": "score"})
+    assert "CHECK" not in bk.tally(scored, scores="numbers").card()
+
+
 def test_retries_of_one_system_beside_repeated_trials_of_another(tmp_path):
     retries = {f"q{n}": [0] * (n % 3) + [1] for n in range(9)}
     rows = [("again", q, t, mark) for q, marks in retries.items() for t, mark in enumerate(marks)]

@@ -52,7 +52,7 @@ def print_result(console: Console, fit: Any) -> None:
     frames = [table(result)]
     if frames[0].attrs["analysis"] == "results":
         names = {"categories", "coefficients", "groups"} & {*names_of(result)}
-        if result.posterior.sizes.get("reached", 0) > _MOST_LEVELS:
+        if result.group("constant_data").sizes.get("category", 0) > _MOST_LEVELS:
             names.discard("categories")
         frames += [table(result, name) for name in sorted(names)]
     print_tables(console, *frames)

@@ -69,6 +69,8 @@ class LongForm:
         Group, weight and covariates of the questions.
     by_trial : mapping of str to ndarray, shape (rows,)
         Cost and truth of every trial; NaN where they are unknown.
+    outcome_column : label
+        Name of the column of the outcomes, of a table.
     """
 
     systems: Labels
@@ -82,6 +84,7 @@ class LongForm:
     notes: tuple[str, ...] = ()
     columns: Mapping[str, Any] = field(default_factory=dict)
     by_trial: Mapping[str, Array] = field(default_factory=dict)
+    outcome_column: object = ""
 
     def doubted(self, *advice: str | Argument) -> "LongForm":
         """Warn about a possible mistake, and add the warning to the data card."""

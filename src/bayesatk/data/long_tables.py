@@ -316,8 +316,9 @@ class Counter:
         notes += [f"{words}: {number}" for words, number in self._passed_over.items() if number]
         used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
         long = LongForm(
-            systems, questions, notes=(used, *notes), columns=self._agreement.columns(questions)
-        )
+            systems, questions, notes=(used, *notes), columns=self._agreement.columns(questions),
+            outcome_column=table.roles.get("outcome", ""),
+        )  # fmt: skip
         if self._parts:
             long = self._with_trials(long)
         else:

@@ -93,6 +93,11 @@ _MEASUREMENT_NAME = re.compile(
     "(^|_)(len|length|time|runtime|latency|duration|sec|seconds|ms|s|min|max|mean|std|best|steps?"
     "|size|tokens?)(_|$)"
 )
+# Found in names of columns of scores that are better when lower.
+_LOWER_IS_BETTER = re.compile(
+    "(^|_)(seconds?|secs?|ms|latency|latencies|time|runtime|duration|costs?|prices?|usd|tokens?"
+    "|errors?|loss|losses|steps?)(_|$)"
+)
 BINARY_MARK_TEXTS = {"0", "1", "0.0", "1.0", "true", "false"}
 PROMPT_NAMES = (
     "prompt", "question", "question_text", "input", "problem", "instruction", "user_input",
@@ -284,6 +289,17 @@ def usual_columns(role: str, names: Labels, taken: Collection[Any] = ()) -> list
         [name for name in free if normalized_name(name) in line.split()] for line in ROLES[role]
     )
     return next(filter(None, by_line), [])
+
+
+def is_better_lower(name: object) -> bool:
+    """Whether a column is called as a score that is better when lower.
+
+    Examples
+    --------
+    >>> [is_better_lower(name) for name in ("latency_s", "Total cost", "score", "lossless")]
+    [True, True, False, False]
+    """
+    return bool(_LOWER_IS_BETTER.search(normalized_name(name)))
 
 
 def trial_columns(names: Labels) -> list[Any]:

@@ -28,7 +28,7 @@ from bayesatk.data.long_tables import read_rows
 from bayesatk.data.outcomes import Outcomes, with_costs, with_stopping, with_truth
 from bayesatk.data.question_columns import question_column, with_column_names
 from bayesatk.data.requests import MissingCost, Request
-from bayesatk.data.roles import TRUTH
+from bayesatk.data.roles import TRUTH, is_better_lower
 from bayesatk.data.validation import (
     NumberScale,
     OutcomeError,
@@ -311,6 +311,7 @@ def finish(
         better = better if success_rule is None else "higher"  # of right and wrong
         if success_rule is None and not set(numbers.values()) <= set(scale.values()):
             attributes["numbers"] = len(numbers)
+    long = _direction_doubted(long, scale, success_rule or success, better)
     slots = long.slots(scale)
     missing_counts = slots[..., 0]
     missing_notes = () if applied else _missing_notes(long, slots, missing)
@@ -349,6 +350,19 @@ def finish(
     outcomes = Outcomes(dataset, notes, answers)
     outcomes = _judged(outcomes, success_rule, success, better)
     return _with_truths(outcomes, long, scale, success)
+
+
+def _direction_doubted(
+    long: LongForm, scale: Scores, success: str | None, better: Better
+) -> LongForm:
+    """Doubt that higher is better of scores in a column whose name says the opposite."""
+    scored = success is None and not set(scale.values()) <= {0.0, 1.0}
+    if not (scored and better == "higher" and is_better_lower(long.outcome_column)):
+        return long
+    return long.doubted(
+        f"higher scores are taken as better, and column {shown(long.outcome_column)} is called as "
+        "what is better when lower; if it is: ", Argument("better", "lower"), ".",
+    )  # fmt: skip
 
 
 def _judged(

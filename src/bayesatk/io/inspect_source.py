@@ -347,14 +347,15 @@ def usual_metrics(data: Outcomes) -> tuple[str, ...]:
     ('pass@1,2,4', 'pass^2,4')
     """
     max_k = min(largest_observed_k(data.observed_up_to), int(data.trials.max()))
-    ks = ",".join(str(2**power) for power in range(max_k.bit_length()))
+    powers = [str(2**power) for power in range(max_k.bit_length())]
     vote_metrics = (f"plurality@{max_k}",) if data.answers is not None else ()
+    ks, repeated_ks = ",".join(powers), ",".join(powers[1:])
     if data.binary:
         # Of retries pass^k is not observed: no question has two successes.
-        repeated = max_k > 1 and not data.stopped.any()
-        all_succeed = (f"pass^{ks.removeprefix('1,')}",) if repeated else ()
-        return (f"pass@{ks}", *all_succeed, *vote_metrics)
-    return ("mean", f"{'max' if data.direction > 0 else 'min'}@{ks}", *vote_metrics)
+        has_repeated = repeated_ks and not data.stopped.any()
+        return (f"pass@{ks}", *[f"pass^{repeated_ks}"] * bool(has_repeated), *vote_metrics)
+    best = "max" if data.direction > 0 else "min"  # of one trial it is the mean
+    return ("mean", *[f"{best}@{repeated_ks}"] * bool(repeated_ks), *vote_metrics)
 
 
 def _command(
