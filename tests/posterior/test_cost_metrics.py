@@ -169,6 +169,7 @@ def test_differences_and_ratios_come_from_the_joint_draws() -> None:
         assert like["prob_greater"] == chance
         assert like["verdict"] == ("ahead" if sign > 0 else "behind")
         assert "P(a is cheaper) > 0.999" in like["sentence"]
+        assert like["sentence"] in str(table)
         assert np.isnan(like["prob_in_rope"])
 
 

@@ -53,7 +53,7 @@ def test_the_newest_analysis_is_what_a_result_prints_and_tabulates(analyse, name
     assert bk.table(of_one).attrs["analysis"] == (name if name in of_one else "results")
 
 
-def test_pairs_are_printed_once_with_a_sentence_on_the_leading_one_and_notes() -> None:
+def test_pairs_are_printed_once_with_a_sentence_and_notes() -> None:
     marks = {**MARKS, "other": MARKS["old"][::-1]}
     fit = bk.evaluate(marks, "pass@1,2,8", rng=1, draws=50)
     table = bk.table(bk.compare(fit))
@@ -63,8 +63,11 @@ def test_pairs_are_printed_once_with_a_sentence_on_the_leading_one_and_notes() -
     assert [*table[["system", "other"]].drop_duplicates().itertuples(index=False, name=None)] == [
         (first, second), (first, last), (second, last),
     ]  # fmt: skip
-    sentences = [sentence for sentence in table["sentence"] if sentence in shown]
-    assert sentences == [table["sentence"][1]]
+    assert not [sentence for sentence in table["sentence"] if sentence in shown]
+    assert "3 systems scored " in shown
+    assert "Systems of one tier are not separated" in shown
+    of_two = str(bk.table(bk.compare(fit.sel(system=[first, last]))))
+    assert "P(better)" in of_two.splitlines()[-1 - len(bk.Result.of(fit).notes_on())]
     notes = bk.Result.of(fit).notes_on()
     assert all(f"Note: {note}" in shown for note in notes)
     assert all(f"Note: {note}" in str(fit) for note in fit.notes)

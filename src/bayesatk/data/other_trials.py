@@ -275,12 +275,14 @@ def _conflict_note(name: object, new: Ints, old: Ints, scores: Array, weight: fl
     )
     log_bayes_factor = float((log_probabilities[0] - log_probabilities[1]).sum())
     p_value = 2.0 * float(ndtr(-abs(z)))
-    verdict = "no conflict"
-    if log_bayes_factor < -np.log(10.0) or p_value < 0.01:
-        verdict = "the prior trials conflict with the data: leave them out, or lower prior_weight"
+    verdict, remedy = "no conflict", "leave them out, or lower prior_weight"
+    if p_value < 0.01:
+        verdict = f"the prior trials conflict with the data: {remedy}"
+    elif log_bayes_factor < -np.log(10.0):
+        verdict = f"the prior trials conflict with the data on single questions: {remedy}"
     return (
         f"{name}: prior trials are worth {weight * old.sum(axis=1).mean():.4g} trials per question "
         f"(weight {weight:g}); if old and new trials were alike, the new mean score would be "
         f"{z:+.1f} sds from its expectation (p = {p_value:.2g}); log Bayes factor of agreement "
-        f"{log_bayes_factor:+.1f}: {verdict}."
+        f"question by question {log_bayes_factor:+.1f}: {verdict}."
     )

@@ -237,7 +237,14 @@ def comparison_table(
     on_all = []
     if len(pairs) > 1:
         on_all = [sentences.tiers(fit.metrics[0], "population"), tier_rule(attrs["alpha"])]
-    attrs["sentences"] = json.dumps([*on_all, *cost_sentences(fit), *noted(fit.notes_on())])
+    leading: dict[str, str] = {}  # of every metric of costs, the pair that comes first
+    for row in rows:
+        if row["target"] == "population":
+            leading.setdefault(row["metric"], row["sentence"])
+    on_costs = [leading[metric.label] for metric in fit.costs if metric.label in leading]
+    attrs["sentences"] = json.dumps([
+        *on_all, *on_costs, *cost_sentences(fit), *noted(fit.notes_on())
+    ])  # fmt: skip
     return ShownTable.of(pd.DataFrame(rows, columns=columns), "comparison", **attrs)
 
 
