@@ -17,7 +17,7 @@ from rich.progress import track
 from rich.table import Table
 
 import bayesatk as bk
-from bayesatk.comparison.gates.gate import Gate, gate_of, together
+from bayesatk.comparison.gates.gate import Gate, gate_of, joined_outcomes
 
 # Questions, trials, metric, margin, target; difficulties are Beta with this mean and icc.
 DESIGNS = (
@@ -42,7 +42,8 @@ def gates(
     full = np.full((questions,), trials)
     return [
         gate_of(
-            together((rng.binomial(full, p**worse), full), (rng.binomial(full, p), full)), policy
+            joined_outcomes((rng.binomial(full, p**worse), full), (rng.binomial(full, p), full)),
+            policy,
         )
         for _ in track(range(replications), description=f"{design} {worse}")
     ]

@@ -143,9 +143,9 @@ def compare(
     earlier = _labelled_by_text(bk.load(baseline, scores=scores))
 
     def values(scores_of_epochs: list[SampleScore]) -> dict[str, float]:
-        from bayesatk.comparison.gates.gate import together
+        from bayesatk.comparison.gates.gate import joined_outcomes
 
-        data = together(_outcomes(scores_of_epochs, scores, None), earlier)
+        data = joined_outcomes(_outcomes(scores_of_epochs, scores, None), earlier)
         fit = bk.evaluate(data, metrics, ci_prob=ci_prob, rng=_SEED, progress=False)
         compared = bk.compare(fit, rope=rope)
         new, old = data.systems

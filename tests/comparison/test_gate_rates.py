@@ -9,7 +9,7 @@ from scipy.stats import beta, binom
 
 import bayesatk as bk
 from bayesatk.comparison.gates import rates
-from bayesatk.comparison.gates.rates import drawn_probabilities, shifted
+from bayesatk.comparison.gates.rates import draw_success_probabilities, shifted
 from bayesatk.metrics.grid import parse
 from bayesatk.results.result import Result
 
@@ -60,7 +60,7 @@ def test_new_questions_are_those_of_the_law() -> None:
     rng = np.random.default_rng(3)
     runs = rng.binomial(1, rng.beta(2, 1, 60)[:, None], (60, 4))
     result = Result.of(bk.evaluate(runs, "pass@1", difficulty="beta", rng=1))
-    means = drawn_probabilities(result, "population", 4000, rng).mean(axis=1)
+    means = draw_success_probabilities(result, "population", 4000, rng).mean(axis=1)
     row = bk.table(result.tree).set_index("target").loc["population"]
     icc = float(result.tree["posterior"]["icc"].mean())
     drawn = row["mean"] * (1.0 - row["mean"]) * icc / 60  # which questions are drawn

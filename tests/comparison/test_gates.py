@@ -12,7 +12,7 @@ from scipy.stats import beta
 
 import bayesatk as bk
 from bayesatk.comparison.gates.floors import decided
-from bayesatk.comparison.gates.gate import EXIT_CODES, Gate, gate_of, together
+from bayesatk.comparison.gates.gate import EXIT_CODES, Gate, gate_of, joined_outcomes
 from bayesatk.comparison.gates.policy import GateDesign, GateRates, run_noise
 from bayesatk.metrics.grid import parse
 from bayesatk.results.result import Result
@@ -27,7 +27,7 @@ def _runs(seed: int, questions: int = 40, trials: int = 4, worse: float = 1.0) -
 
 
 def _gate(new: object, baseline: object, policy: bk.decide.GatePolicy) -> Gate:
-    return gate_of(together(new, baseline), policy)
+    return gate_of(joined_outcomes(new, baseline), policy)
 
 
 @pytest.mark.parametrize("rule", ["non-inferiority", "superiority"])
@@ -164,7 +164,7 @@ def test_systems_are_aligned_on_their_questions() -> None:
     rows = [(f"q{i}", t, int((i + t) % 3 > 0)) for i in range(12) for t in range(4)]
     frame = pd.DataFrame(rows, columns=["question", "trial", "outcome"])
     mixed = frame.sample(frac=1.0, random_state=1)
-    data = together(frame, mixed)
+    data = joined_outcomes(frame, mixed)
     new, old = (data.dataset["count"].sel(system=name) for name in ("new", "baseline"))
     assert bool((new == old).all())
     fewer = frame[frame["question"] != "q3"]

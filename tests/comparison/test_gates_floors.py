@@ -8,7 +8,7 @@ from scipy.stats import binom, multinomial
 
 import bayesatk as bk
 from bayesatk.comparison.gates.floors import mean_tails, own_confidences, total_tails
-from bayesatk.comparison.gates.gate import gate_of, together
+from bayesatk.comparison.gates.gate import gate_of, joined_outcomes
 from bayesatk.results.result import Result
 
 LEVEL = 0.95
@@ -127,9 +127,9 @@ def test_floors_at_the_ends_and_beyond() -> None:
 def test_other_questions_speak_for_a_floor_only_on_request() -> None:
     new = np.ones((30, 1), int)
     rules = {"margin": 0.5, "floors": {0: 0.9}}
-    alone = gate_of(together(new, new), bk.decide.GatePolicy("pass@1", **rules)).floors[0]
+    alone = gate_of(joined_outcomes(new, new), bk.decide.GatePolicy("pass@1", **rules)).floors[0]
     policy = bk.decide.GatePolicy("pass@1", pooled_floors=True, **rules)
-    pooled = gate_of(together(new, new), policy).floors[0]
+    pooled = gate_of(joined_outcomes(new, new), policy).floors[0]
     assert (alone.above, alone.verdict) == (pytest.approx(0.1), "inconclusive")
     assert (pooled.above > 0.9, pooled.above + pooled.below) == (True, pytest.approx(1.0))
     assert alone.sentence.endswith("floor 0.9, at or above it with confidence 0.100: inconclusive.")

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.comparison.gates.gate import gate_of, together
+from bayesatk.comparison.gates.gate import gate_of, joined_outcomes
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.inspect_source import usual_metrics
 from bayesatk.results.result import Result
@@ -146,7 +146,7 @@ def test_gate_passes_what_is_faster_and_floors_are_ceilings() -> None:
         assert gate.attrs["verdict"] == verdict
     policy = bk.decide.GatePolicy("bayes", margin=0.5, effect=-1.0, floors={"all": 8.0},
                            groups={"all": list(range(18))})  # fmt: skip
-    checked = gate_of(together(data["fast"], data["slow"]), policy)
+    checked = gate_of(joined_outcomes(data["fast"], data["slow"]), policy)
     assert checked.floors[0].verdict == "pass"
     assert "ceiling 8, below it with confidence" in checked.floors[0].sentence
     assert checked.design.at_effect.passes > checked.design.same_system.passes

@@ -158,7 +158,7 @@ def test_two_categories_are_right_and_wrong() -> None:
 
 def test_drawn_counts_say_what_all_counts_say(monkeypatch) -> None:
     listed = _design("max@2", 20, SHARES, scores=SCORES).variance(100)
-    monkeypatch.setattr(pilots, "_LISTED", 10)
+    monkeypatch.setattr(pilots, "_MAX_COMPOSITIONS", 10)
     drawn = _design("max@2", 20, SHARES, scores=SCORES).variance(100)
     np.testing.assert_allclose(drawn, listed, rtol=0.05)
 

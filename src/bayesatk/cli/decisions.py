@@ -317,15 +317,15 @@ def _both(baseline: Path | None, systems: list[str] | None) -> Callable[..., Any
     """Return what reads the new system and the baseline: of two sources, or both of one."""
 
     def read_both(source: Any, **options: Any) -> Any:
-        from bayesatk.comparison.gates.gate import together
+        from bayesatk.comparison.gates.gate import joined_outcomes
         from bayesatk.io.load import load
 
         if systems:
             data = load(source, **options)
-            return together(*(of_systems(data, [name]) for name in systems))
+            return joined_outcomes(*(of_systems(data, [name]) for name in systems))
         if isinstance(source, dict):
             raise ValueError("files must go without NAME= here: they are of the new system.")
-        return together(load(source, **options), load(str(baseline), **options))
+        return joined_outcomes(load(source, **options), load(str(baseline), **options))
 
     return read_both
 

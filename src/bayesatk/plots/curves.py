@@ -148,13 +148,13 @@ def _metric_curves(
             f"range_{name}": mean.copy(data=ranges.values[i]) for i, name in enumerate(_ENDS)
         }
     order = np.argsort(-result.scale.direction * mean.isel(k=-1, target=0).values, kind="stable")
-    member = np.arange(len(order)) // _IN_A_ROW
+    member = np.arange(len(order)) // _CURVES_PER_PANEL
     group = xr.DataArray(member, {"system": mean["system"].values[order]}, "system")
     curves = xr.Dataset(values).isel(system=order)
     groups = xr.DataArray(np.arange(member[-1] + 1), dims="group", name="group")
     curves = xr.concat([curves.where(group == number) for number in groups.values], dim=groups)
     if filled is None:
-        best = np.arange(len(order)) % _IN_A_ROW == 0
+        best = np.arange(len(order)) % _CURVES_PER_PANEL == 0
         shown = best | (len(order) <= 2)
     else:
         shown = np.array([system in filled for system in group["system"].values.tolist()])
@@ -162,15 +162,15 @@ def _metric_curves(
 
 
 _ENDS = ("lower", "upper")
-_IN_A_ROW = 4  # curves that can be told apart in a panel
+_CURVES_PER_PANEL = 4
 
 
 def _draw_metric(canvas: Canvas, curves: xr.Dataset) -> None:
     """Draw bands below lines below markers."""
     x, backend = xr.DataArray(np.log2(curves["k"])), canvas.backend
-    filled, beside = curves["filled"].drop_vars("filled"), 0.02 * _beside(curves)
+    filled, beside = curves["filled"].drop_vars("filled"), 0.02 * _side_by_side(curves)
     bands = curves.where(filled)
-    _draw_band(canvas, x, bands)
+    canvas.fill_between_y("band", x, bands["lower"], bands["upper"], alpha=0.25)
     for end in _ENDS:
         canvas.line(f"band_{end}", x, bands[end], width=0.7)
     if not filled.all():
@@ -189,20 +189,20 @@ def _draw_metric(canvas: Canvas, curves: xr.Dataset) -> None:
         )  # fmt: skip
 
 
-def _beside(curves: xr.Dataset) -> xr.DataArray:
-    """Return places of systems beside each other, around none."""
-    number = np.arange(curves.sizes["system"]) % _IN_A_ROW
+def _side_by_side(curves: xr.Dataset) -> xr.DataArray:
+    """Return offsets that put the systems of a panel side by side, centred at 0."""
+    number = np.arange(curves.sizes["system"]) % _CURVES_PER_PANEL
     return curves["system"].copy(data=number - 0.5 * number.max())
 
 
 def _write_names(
     canvas: Canvas, curves: xr.Dataset, names: list[str], gap: float, limits: tuple[float, float]
 ) -> None:
-    """Write the name of every system behind the end of its curve, none over another."""
+    """Write the name of every system at the end of its curve, without overlap."""
     ends = curves["mean"].isel(k=-1)
-    height = ends.copy(data=np.full(ends.shape, limits[0]))  # of those that another row has
+    height = ends.copy(data=np.full(ends.shape, limits[0]))  # where the system is in another row
     for index in np.ndindex(ends.shape[:-1]):
-        height.values[index] = _apart(ends.values[index], limits)
+        height.values[index] = _without_overlap(ends.values[index], limits)
     words = xr.DataArray(names, {"system": curves["system"]}, "system")
     canvas.text(
         "name", np.log2(float(curves["k"][-1])) + gap, height.fillna(limits[0]),
@@ -211,12 +211,12 @@ def _write_names(
     )  # fmt: skip
 
 
-def _apart(heights: Array, limits: tuple[float, float]) -> Array:
-    """Return heights of lines of text within limits, each near its own and none over another.
+def _without_overlap(heights: Array, limits: tuple[float, float]) -> Array:
+    """Return heights of lines of text within limits, near those given and without overlap.
 
     Examples
     --------
-    >>> _apart(np.array([0.5, np.nan, 0.51, 0.99]), (0.0, 1.0)).round(2).tolist()
+    >>> _without_overlap(np.array([0.5, np.nan, 0.51, 0.99]), (0.0, 1.0)).round(2).tolist()
     [0.5, nan, 0.57, 0.95]
     """
     (low, high), drawn = limits, np.flatnonzero(np.isfinite(heights))
@@ -232,11 +232,6 @@ def _apart(heights: Array, limits: tuple[float, float]) -> Array:
     return apart
 
 
-def _draw_band(canvas: Canvas, x: xr.DataArray, curves: xr.Dataset) -> None:
-    """Fill what lies between ``lower`` and ``upper``."""
-    canvas.fill_between_y("band", x, curves["lower"], curves["upper"], alpha=0.25)
-
-
 def _k_ticks(ks: list[int]) -> tuple[list[float], list[str]]:
     """Return every k where there is room, else powers of two."""
     log_k = np.log2(ks)
@@ -246,7 +241,7 @@ def _k_ticks(ks: list[int]) -> tuple[list[float], list[str]]:
 
 
 def _curve_details(result: Result, curves: xr.Dataset) -> list[str]:
-    """Caption: what lines, bands and markers are."""
+    """Return the caption: the meaning of lines, bands and markers."""
     probability = f"{100 * result.ci_prob:g}%"
     details = [
         f"Line: posterior mean. Band: contains the whole curve with probability {probability} "
@@ -265,7 +260,7 @@ def _curve_details(result: Result, curves: xr.Dataset) -> list[str]:
 
 
 def simultaneous_band(draws: ArrayLike, probability: float) -> tuple[Array, Array]:
-    """Band that holds a whole curve with this probability, from draws of it.
+    """Return the band that contains a whole curve with a probability, from draws of the curve.
 
     Parameters
     ----------
@@ -373,20 +368,27 @@ def plot_cost(
     shown_metric = chosen_metrics(result, metric)[0]
     targets, number = chosen_targets(target, result.targets), len(result.systems)
     cost, score = (
-        metric_values(result.statistics, own)
+        metric_values(result.statistics, numbers)
         .sel(target=targets)
         .drop_vars(["k", "tau"], errors="ignore")
-        for own in (COST, shown_metric)
+        for numbers in (COST, shown_metric)
     )
-    known = cost["target"][cost.sel(statistic="mean").notnull().any("system")].values.tolist()
-    targets, cost, score = known, cost.sel(target=known), score.sel(target=known)
-    x, y = (own.sel(statistic="mean", drop=True) for own in (cost, score))
+    targets_with_costs = cost["target"][
+        cost.sel(statistic="mean").notnull().any("system")
+    ].values.tolist()
+    targets, cost, score = (
+        targets_with_costs,
+        cost.sel(target=targets_with_costs),
+        score.sel(target=targets_with_costs),
+    )
+    x, y = (numbers.sel(statistic="mean", drop=True) for numbers in (cost, score))
     canvas = Canvas(
         drawn, xr.Dataset({"cost": x, "score": y}), (1.8 + 3.7 * len(targets), 4.4),
         drawn.distinct("system", range(number), "color", "marker"), cols=["target"],
     )  # fmt: skip
     across, up = (
-        own.sel(statistic=["ci_lower", "ci_upper"]).rename(statistic="end") for own in (cost, score)
+        numbers.sel(statistic=["ci_lower", "ci_upper"]).rename(statistic="end")
+        for numbers in (cost, score)
     )
     canvas.line("cost", across, y, width=1.4)
     canvas.line("score", x, up, width=1.4)

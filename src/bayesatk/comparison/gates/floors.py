@@ -1,9 +1,9 @@
-"""Floors of a gate: the least value of a metric on one question, or on the mean of a group.
+"""Floors of a gate: the smallest acceptable value of a metric on a question or a group of them.
 
-A floor is about its own questions. What other questions say of them holds on average over
-questions, and not for the one question that has a floor because it must not be lost. Verdicts are
-therefore tests of the trials of these questions alone, whose false passes and false failures stay
-under the level whatever the success probabilities are.
+Pooling is calibrated on average over questions, and not for the one question that has a floor
+because it must not be lost. Verdicts on floors are therefore tests of the trials of their own
+questions alone, whose rates of false passes and false failures stay below the level whatever the
+success probabilities are.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class FloorCheck:
 
     @property
     def sentence(self) -> str:
-        """What was found."""
+        """The result as a sentence."""
         side, chance = max(("at or above", self.above), ("below", self.below), key=lambda x: x[1])
         value = "not estimable" if np.isnan(self.value) else number_words(self.value)
         kind = "posterior probability" if self.pooled else "confidence"
@@ -81,7 +81,7 @@ def decided(probability: float, level: float) -> Verdict:
 
 
 def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[FloorCheck, ...]:
-    """Check a system's floors, all of them together at its probability."""
+    """Check a system's floors; the error rate of the policy is divided between them."""
     checks = []
     confidences = pooled_probabilities if policy.pooled_floors else own_confidences
     level = 1.0 - (1.0 - policy.ci_prob) / max(len(policy.floors), 1)
@@ -92,12 +92,10 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
             Argument("pooled_floors", True), " to GatePolicy.",
         )  # fmt: skip
     for label, floor in policy.floors.items():
-        kept = questions_of(result, policy, str(label))
-        value, above, below = confidences(result, system, policy, kept, float(floor))
-        kept_to, broken = (above, below)[:: result.scale.direction]
-        verdict: Verdict = (
-            "pass" if kept_to >= level else "fail" if broken >= level else "inconclusive"
-        )
+        members = questions_of(result, policy, str(label))
+        value, above, below = confidences(result, system, policy, members, float(floor))
+        met, broken = (above, below)[:: result.scale.direction]
+        verdict: Verdict = "pass" if met >= level else "fail" if broken >= level else "inconclusive"
         checks.append(FloorCheck(
             str(label), float(floor), value, above, below, verdict, policy.pooled_floors,
             "floor" if result.scale.direction > 0 else "ceiling",
@@ -146,10 +144,10 @@ def own_confidences(
 ) -> tuple[float, float, float]:
     """Return the estimate and the confidence of both sides of a floor, from these trials alone.
 
-    Right and wrong on one question: the value is a function of p that grows with it, so that the
-    floor is one of p, and binomial tails are exact. On questions with equal weights and trials and
-    a metric of single trials: the tails of the total are at most binomial (`total_tails`). All
-    others: `mean_tails`.
+    For right and wrong on one question the value is an increasing function of p, so the floor is
+    one of p, and binomial tails are exact. For several questions with equal weights and trials and
+    a metric of single trials, the tails of the total are at most binomial (`total_tails`). All
+    other cases have the bounds of `mean_tails`.
     """
     value = observed_value(result, system, policy.asked, kept, of_all=True)
     metric, trials = policy.asked, result.trials[system][kept]
@@ -160,21 +158,21 @@ def own_confidences(
         return value, 1.0 - tails[0], 1.0 - tails[1]
     if np.isnan(value):
         return value, 0.0, 0.0
-    # Share of an independent evaluation of the metric.
-    unit = question_shares(result, kept) / (trials // metric.k)
-    number = int((trials // metric.k).sum())
-    corners = np.array([0.0, 1.0])
+    # Weight of one independent evaluation of the metric, from k trials of a question.
+    weights = question_shares(result, kept) / (trials // metric.k)
+    evaluations = int((trials // metric.k).sum())
+    extremes = np.array([0.0, 1.0])
     if not metric.voted:
-        certain = np.eye(len(result.scores)) if result.scale.axes else corners
-        corners = result.scale.judged(metric).latent(certain)
-    low, high = float(corners.min()), float(corners.max())
-    mean, least = (value - low) / (high - low), (floor - low) / (high - low)
-    if not 0.0 < least <= 1.0:  # a floor that every value keeps, or none
-        return value, float(least <= 0.0), float(least > 1.0)
-    if right_wrong and metric.k == 1 and np.ptp(unit) <= 1e-12 * unit.max():
-        above, below = total_tails(round(mean * number), number, least)
+        sure = np.eye(len(result.scores)) if result.scale.axes else extremes
+        extremes = result.scale.judged(metric).latent(sure)
+    low, high = float(extremes.min()), float(extremes.max())
+    mean, scaled_floor = (value - low) / (high - low), (floor - low) / (high - low)
+    if not 0.0 < scaled_floor <= 1.0:  # every value meets the floor, or none does
+        return value, float(scaled_floor <= 0.0), float(scaled_floor > 1.0)
+    if right_wrong and metric.k == 1 and np.ptp(weights) <= 1e-12 * weights.max():
+        above, below = total_tails(round(mean * evaluations), evaluations, scaled_floor)
     else:
-        above, below = mean_tails(mean, number, least, float(unit.max()))
+        above, below = mean_tails(mean, evaluations, scaled_floor, float(weights.max()))
     return value, 1.0 - above, 1.0 - below
 
 
@@ -193,7 +191,7 @@ def _success_probability(result: Result, policy: GatePolicy, floor: float) -> fl
 def _binomial_tails(right: int, trials: int, p: float) -> tuple[float, float]:
     """Return the probabilities of as many successes or more, and of as many or fewer.
 
-    Of a p below 0, which every system exceeds, and above 1, which none does, too.
+    A p below 0 stands for a floor that every system meets, one above 1 for a floor that none does.
     """
     if not 0.0 <= p <= 1.0:
         return float(p > 1.0), float(p < 0.0)
@@ -203,9 +201,9 @@ def _binomial_tails(right: int, trials: int, p: float) -> tuple[float, float]:
 def total_tails(right: int, trials: int, mean: float) -> tuple[float, float]:
     """Return bounds of both tails of a total of independent trials with a mean probability.
 
-    Whatever the probabilities of single trials, tails that begin one success or more away from the
+    Whatever the probabilities of single trials, tails that begin at least one success away from the
     expected total are at most binomial (Hoeffding 1956, Ann. Math. Statist. 27, 713-721, theorem
-    5). Nearer to it they need not be, and the bound is 1.
+    5). Nearer to it the bound is 1.
 
     Examples
     --------
@@ -220,10 +218,10 @@ def total_tails(right: int, trials: int, mean: float) -> tuple[float, float]:
 def mean_tails(mean: float, number: int, floor: float, unit: float) -> tuple[float, float]:
     """Return bounds of both tails of a weighted mean of independent values in [0, 1].
 
-    By Hoeffding (1963, J. Am. Statist. Assoc. 58, 13-30): E exp(h mean) is largest if the values
-    are 0 or 1, have the largest weight `unit` and the same expectation, and an average over all
-    sets of k trials has at most that of ``trials // k`` sets apart. Chernoff's bound follows, with
-    ``number * unit >= 1``.
+    By Hoeffding (1963, J. Am. Statist. Assoc. 58, 13-30), E exp(h mean) is largest if the values
+    are 0 or 1 with the largest weight `unit` and the same expectation, and that of an average over
+    all sets of k trials is at most that of ``trials // k`` disjoint sets. So Chernoff's bound
+    holds; ``number * unit >= 1``.
 
     Examples
     --------
@@ -232,11 +230,11 @@ def mean_tails(mean: float, number: int, floor: float, unit: float) -> tuple[flo
     """
     size = number * unit
 
-    def tail(reached: float, expected: float) -> float:
-        ours, null = min(reached / size, 1.0), expected / size  # rounding may exceed 1
-        if ours <= null:
+    def tail(observed: float, expected: float) -> float:
+        scaled, null = min(observed / size, 1.0), expected / size  # rounding may exceed 1
+        if scaled <= null:
             return 1.0
-        entropy = float(rel_entr(ours, null) + rel_entr(1.0 - ours, 1.0 - null))
+        entropy = float(rel_entr(scaled, null) + rel_entr(1.0 - scaled, 1.0 - null))
         return float(np.exp(-number * entropy))
 
     return tail(mean, floor), tail(1.0 - mean, 1.0 - floor)

@@ -36,13 +36,13 @@ from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Fit, Result, analysis_group, with_analysis
 from bayesatk.results.schema import TARGET_NAMES, TARGETS
 
-_POINTS = 201  # at which the density of the difference is kept
+_DENSITY_POINTS = 201  # at which the density of the difference is stored
 EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The verdict of a gate, its evidence, and how often another run would give another verdict.
+    """The verdict of a gate, its evidence, and the rate at which another run would change it.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Gate:
     probability : float
         Posterior probability that the difference is above the policy's threshold.
     error : float
-        Its standard error, of so many draws.
+        Monte Carlo standard error of the probability.
     observed : dict
         Unbiased estimate of the metric by system (NaN where k exceeds the trials).
     difference : dict
@@ -346,15 +346,15 @@ def gate(
                     name, f" must be left out with a result, which has its data and judge; got "
                     f"{value!r:.80}.",
                 )  # fmt: skip
-        found = gate_of_result(fit, baseline, policy)
-        return with_analysis(found.compared.tree, "gate", gate=found.group())
+        decision = gate_of_result(fit, baseline, policy)
+        return with_analysis(decision.compared.tree, "gate", gate=decision.group())
     if policy.asked.voted:
         raise ArgumentError(
             "metric", " must judge marks or scores here; for votes evaluate both "
             "systems together, and pass the result and the label of the baseline.",
         )  # fmt: skip
-    found = gate_of(together(new, baseline), policy, shared=shared, judge=judge, rng=rng)
-    return with_analysis(found.compared.tree, "gate", gate=found.group())
+    decision = gate_of(joined_outcomes(new, baseline), policy, shared=shared, judge=judge, rng=rng)
+    return with_analysis(decision.compared.tree, "gate", gate=decision.group())
 
 
 def _observed(compared: Result, system: int, policy: GatePolicy) -> float:
@@ -362,13 +362,13 @@ def _observed(compared: Result, system: int, policy: GatePolicy) -> float:
     return observed_value(compared, system, policy.asked, of_all=True)
 
 
-def together(new: object, baseline: object) -> Outcomes:
+def joined_outcomes(new: object, baseline: object) -> Outcomes:
     """Return the outcomes of two systems, each given by itself, aligned on their questions."""
     both = {NEW: tally(new), BASELINE: tally(baseline)}
     for name, outcomes in both.items():
         if len(outcomes.systems) == 1:
             require_operation("gate", outcome_values(outcomes), name)
-    common = {name: _common(both, name) for name in (WEIGHT, GROUP)}
+    common = {name: _common_column(both, name) for name in (WEIGHT, GROUP)}
     for name, outcomes in both.items():
         if len(outcomes.systems) != 1:
             raise ArgumentError(
@@ -405,8 +405,8 @@ def together(new: object, baseline: object) -> Outcomes:
 def _labels(both: dict[str, Outcomes]) -> list[str]:
     """Return the names of two systems, or what they are where they have none of their own."""
     names = [outcomes.systems[0] for outcomes in both.values()]
-    own = all(isinstance(name, str) for name in names) and names[0] != names[1]
-    return names if own else [*both]
+    named = all(isinstance(name, str) for name in names) and names[0] != names[1]
+    return names if named else [*both]
 
 
 def _counts(both: dict[str, Outcomes]) -> list[xr.Dataset]:
@@ -439,7 +439,7 @@ def _common_scores(both: dict[str, Outcomes]) -> xr.DataArray:
     return new
 
 
-def _common(both: dict[str, Outcomes], name: str) -> xr.DataArray | None:
+def _common_column(both: dict[str, Outcomes], name: str) -> xr.DataArray | None:
     """Return weights or groups of all questions, which both systems must have alike."""
     held = {system: name in outcomes.dataset.coords for system, outcomes in both.items()}
     if not all(held.values()):
@@ -467,8 +467,8 @@ def gate_of(
     rng: RandomSource = 0,
 ) -> Gate:  # fmt: skip
     """Return the verdict on outcomes of two systems, the new one first."""
-    data, lacking = _shared(data, shared)
-    # Of 2500 draws per chain a probability of .95 has an error of .002.
+    data, lacking = _shared_questions(data, shared)
+    # With 2500 draws per chain a probability of 0.95 has a standard error of 0.002.
     pooled = bool(policy.floors) and policy.pooled_floors
     fit = evaluate(
         data, policy.metric, pooling=policy.pooling, keep=["p"] if pooled else (), rng=rng,
@@ -481,7 +481,7 @@ def gate_of(
 
 def gate_of_result(fit: Result, baseline: object, policy: GatePolicy) -> Gate:
     """Return the verdict on two systems of a result, under the model that it declares."""
-    (place, *_) = fit.positions(baseline, BASELINE)
+    (position, *_) = fit.positions(baseline, BASELINE)
     if len(fit.systems) != 2:
         raise ArgumentError(
             NEW, f" must be a result of two systems; it has {len(fit.systems)}. Choose two: "
@@ -496,21 +496,22 @@ def gate_of_result(fit: Result, baseline: object, policy: GatePolicy) -> Gate:
             )  # fmt: skip
     if policy.asked not in [*fit.grid]:
         raise ArgumentError(
-            "metric", f" must be one of the result, {' '.join(one.label for one in fit.metrics)}; "
-            f"got {policy.metric}. Evaluate the same data for it: ",
+            "metric",
+            f" must be one of the result, {' '.join(member.label for member in fit.metrics)}; got "
+            f"{policy.metric}. Evaluate the same data for it: ",
             Argument("metrics", policy.metric), ".",
         )  # fmt: skip
     _check_tried(fit.trials > 0, "evaluate those that both tried: data.shared()")
     compared = Result.of(compare(fit, rope=policy.margin))
-    return _gate(compared, policy, fit.systems[1 - place], fit.systems[place])
+    return _gate(compared, policy, fit.systems[1 - position], fit.systems[position])
 
 
 def _gate(
     compared: Result, policy: GatePolicy, new: object, baseline: object, left_out: int = 0
 ) -> Gate:
     """Return the verdict on a comparison of two systems."""
-    places = {NEW: compared.systems.index(new), BASELINE: compared.systems.index(baseline)}
-    i, j = places.values()
+    positions = {NEW: compared.systems.index(new), BASELINE: compared.systems.index(baseline)}
+    i, j = positions.values()
     sentences, target = PairSentences(compared), TARGETS.index(policy.target)
     rows = sentences.rows(policy.asked, i, j)
     on_target, question_sd = rows[target], rows[0]["sd"]
@@ -520,9 +521,9 @@ def _gate(
     run_sd, target_sd = max(noise, question_sd), on_target["sd"]
     scale = target_sd / question_sd if question_sd > 0.0 else 1.0
     of_systems = joint_draws(compared)[target, [*compared.grid].index(policy.asked)]
-    observed = {name: _observed(compared, k, policy) for name, k in places.items()}
+    observed = {name: _observed(compared, k, policy) for name, k in positions.items()}
     return Gate(
-        _worst([verdict, *(floor.verdict for floor in floors)]),
+        _worst_verdict([verdict, *(floor.verdict for floor in floors)]),
         probability,
         _standard_error(probability, compared.group("comparison").attrs["effective_draws"]),
         observed,
@@ -552,12 +553,12 @@ def _standard_error(probability: float, draws: float) -> float:
     return float(np.sqrt(inner * (1.0 - inner) / draws))
 
 
-def _worst(verdicts: list[Verdict]) -> Verdict:
+def _worst_verdict(verdicts: list[Verdict]) -> Verdict:
     return max(verdicts, key=("pass", "inconclusive", "fail").index)
 
 
-def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
-    """Return outcomes on the questions that both tried, and how many only one did, if allowed."""
+def _shared_questions(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
+    """Return outcomes on the questions that both tried, and how many only one of them tried."""
     require_operation("gate", outcome_values(data), "data")
     tried = (data.trials > 0).values
     if not shared or not tried.all(axis=0).any():
@@ -581,18 +582,18 @@ def _check_tried(tried: Flags, *remedy: str | Argument) -> None:
 
 
 def _density(draws: Array) -> tuple[Array, Array]:
-    """Return even points over the range of draws, and their density; NaN if all are the same.
+    """Return equidistant points over the range of draws, and the density; NaN if all are equal.
 
-    As `scipy.stats.gaussian_kde`, which takes half a second to import: normal kernels, as wide as
-    the standard deviation of n draws over n^(1/5) (Scott).
+    A normal kernel estimate with Scott's bandwidth, sd / n^(1/5), as in `scipy.stats.gaussian_kde`,
+    whose import takes half a second.
     """
     low, high = np.quantile(draws, [0.0005, 0.9995]).tolist()
-    at = np.linspace(low, high, _POINTS)
+    points = np.linspace(low, high, _DENSITY_POINTS)
     if not high - low > 1e-9:
-        return at, np.full(_POINTS, np.nan)
+        return points, np.full(_DENSITY_POINTS, np.nan)
     width = float(draws.std(ddof=1)) * len(draws) ** -0.2
-    kernels = np.exp(-0.5 * ((at[:, None] - draws) / width) ** 2)
-    return at, kernels.mean(axis=1) / (width * np.sqrt(2.0 * np.pi))
+    kernels = np.exp(-0.5 * ((points[:, None] - draws) / width) ** 2)
+    return points, kernels.mean(axis=1) / (width * np.sqrt(2.0 * np.pi))
 
 
 def _repeat_probability(

@@ -1,9 +1,9 @@
-"""The rules of a gate, stated before its data, and what they do in the long run.
+"""The rules of a gate, stated before its data, and the rates of its verdicts.
 
-Policies come from Python or a TOML file, and have a digest. For the long run (the same system run
-twice, a stated difference, the same design again) posteriors of differences are taken to be normal,
-and new trials of the same questions to move their mean by as much as it is uncertain. A verdict is
-then an event of a normal variable. docs/gates.md compares it with simulated gates.
+Policies come from Python or a TOML file, and have a digest. For rates of verdicts (the same system
+run twice, a stated difference, the same design again) posteriors of differences are taken to be
+normal, with a mean that varies between runs of the same questions by the posterior sd. A verdict is
+then an event of a normal variable. docs/gates.md compares these rates with simulated gates.
 """
 
 import hashlib
@@ -25,14 +25,14 @@ from bayesatk._tools.messages import (
 )
 from bayesatk._tools.words import probability_words
 from bayesatk.comparison.plans.pilots import pilots_of
-from bayesatk.comparison.plans.planning import designs_of
+from bayesatk.comparison.plans.planning import information_of
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import question_shares
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS, metric_values
 
 RULES = ("non-inferiority", "superiority")
-FLIPS = 0.05  # rate for which the necessary trials are said
+FLIPS = 0.05  # rate of changed verdicts for which the number of trials is stated
 
 
 @dataclass(frozen=True)
@@ -185,11 +185,11 @@ class GatePolicy:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"policy must be a TOML file; {path} is none: {error}.") from None
         keys = [parameter.name for parameter in fields(cls)]
-        wrong = [name for name in rules if name not in keys]
-        lacking = [name for name in ("metric", "margin") if name not in rules]
-        if wrong or lacking:
-            fault = f"it has {wrong[0]!r}" if wrong else f"it lacks {lacking[0]!r}"
-            raise ValueError(f"policy must have keys from {', '.join(keys)}; in {path} {fault}.")
+        unknown = [name for name in rules if name not in keys]
+        missing = [name for name in ("metric", "margin") if name not in rules]
+        if unknown or missing:
+            problem = f"it has {unknown[0]!r}" if unknown else f"it lacks {missing[0]!r}"
+            raise ValueError(f"policy must have keys from {', '.join(keys)}; in {path} {problem}.")
         return cls(**rules)
 
 
@@ -228,20 +228,20 @@ class GateRates:
 
     @classmethod
     def at(cls, gap: float, sd: float, noise: float, level: float) -> "GateRates":
-        """Return the rates where the true difference exceeds the threshold by some gap.
+        """Return the rates if the true difference exceeds the threshold by `gap`.
 
         Parameters
         ----------
         gap : float
         sd : float
-            Of the posterior of the difference.
+            Posterior sd of the difference.
         noise : float
             Standard deviation of its mean over runs.
         level : float
         """
-        z, least = ndtri(level), 1e-300
-        passes = ndtr((gap - z * sd) / max(noise, least))
-        return cls(float(passes), float(ndtr((-gap - z * sd) / max(noise, least))))
+        z, sd_min = ndtri(level), 1e-300
+        passes = ndtr((gap - z * sd) / max(noise, sd_min))
+        return cls(float(passes), float(ndtr((-gap - z * sd) / max(noise, sd_min))))
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ class GateDesign:
             at_effect = GateRates.at(direction * policy.effect + gap, sd, noise, level)
         more = None
         if policy.rule == RULES[0] and same.flip > FLIPS and sd > 0.0:
-            # Next to no run fails, so a share x passes with 1 - x^2 - (1 - x)^2 = FLIPS.
+            # Hardly any run fails, so the share x that passes solves 1 - x^2 - (1 - x)^2 = FLIPS.
             share = 0.5 * (1.0 + np.sqrt(1.0 - 2.0 * FLIPS))
             more = float(((ndtri(level) * sd + ndtri(share) * noise) / gap) ** 2)
         return cls(questions, trials, sd, same, policy.effect, at_effect, more)
@@ -323,7 +323,7 @@ class GateDesign:
         return "".join(f"* {line}\n" for line in str(self).splitlines())
 
     def lines(self) -> list[str]:
-        """Say what it means, a sentence each."""
+        """Return the rates as sentences."""
         same = self.same_system
         passes, fails, flips = map(probability_words, (same.passes, same.fails, same.flip))
         sentences = [
@@ -419,11 +419,15 @@ def gate_design(
     assert questions is not None
     assert trials is not None
     pilots = pilots_of(source, policy.asked)
-    designs = designs_of(pilots, trials)
-    if len(pilots) != 1 or not designs:
-        why = "one system" if len(pilots) != 1 else "two trials or more of each question, as k > 1"
-        raise ArgumentError("source", f" must be of {why}.")
-    sd = float(np.sqrt(np.mean([own.variance(float(questions))[0] for (own,) in designs])))
+    information = information_of(pilots, trials)
+    if len(pilots) != 1 or not information:
+        needed = (
+            "one system" if len(pilots) != 1 else "two trials or more of each question, as k > 1"
+        )
+        raise ArgumentError("source", f" must be of {needed}.")
+    sd = float(
+        np.sqrt(np.mean([question.variance(float(questions))[0] for (question,) in information]))
+    )
     noise = sd
     if baseline is None and policy.asked.k == 1:
         mean, icc = np.asarray(source, float).tolist()
@@ -441,11 +445,11 @@ def design_of(result: Result, system: int) -> tuple[int, float]:
 def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float]:
     """Return the posterior sd of a mean over these questions, and its sd over runs.
 
-    Of a question with n trials, c of them right, c (n - c) / (n^2 (n - 1)) is an unbiased estimate
-    of the variance of its rate over runs; with a single trial m (1 - m), m the mean over all
-    questions, is the largest that it can be on average. Posterior means move with the rates;
-    without pooling the prior of every question shrinks them. Where a judge errs, another run has
-    other labels, too: means then vary as much as the posterior says.
+    For a question with c of n trials right, c (n - c) / (n^2 (n - 1)) is an unbiased estimate of
+    the variance of its rate over runs; for single trials m (1 - m), with m the mean over all questions,
+    bounds its average. Posterior means vary as the rates do, shrunk by the prior of every question
+    if there is no pooling. Where a judge errs, another run has other labels, too: its mean is taken
+    to vary by the posterior sd.
     """
     values = metric_values(result.statistics, metric).isel(system=system)
     sd = float(values.sel(target="questions", statistic="sd"))
@@ -456,13 +460,15 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
     share = question_shares(result, tried)
     right, trials = right[tried].astype(float), trials[tried].astype(float)
     mean = (right / trials).mean()
-    several = np.maximum(trials - 1.0, 1.0) * trials**2
+    denominator = np.maximum(trials - 1.0, 1.0) * trials**2
     question_variance = np.where(
-        trials > 1, right * (trials - right) / several, mean * (1.0 - mean)
+        trials > 1, right * (trials - right) / denominator, mean * (1.0 - mean)
     )
-    if result.pooling == "none":  # a fixed prior draws every rate towards its mean
-        before = 0.0 if result.prior_counts is None else result.prior_counts[system].sum(axis=1)
-        before = np.broadcast_to(before, tried.shape)[tried]
-        shrinkage = trials / (trials + before + result.prior.alpha + result.prior.beta)
+    if result.pooling == "none":  # a fixed prior shrinks every rate towards its mean
+        prior_trials = (
+            0.0 if result.prior_counts is None else result.prior_counts[system].sum(axis=1)
+        )
+        prior_trials = np.broadcast_to(prior_trials, tried.shape)[tried]
+        shrinkage = trials / (trials + prior_trials + result.prior.alpha + result.prior.beta)
         return sd, float(np.sqrt(question_variance @ (share * shrinkage) ** 2))
     return sd, max(sd, float(np.sqrt(question_variance @ share**2)))

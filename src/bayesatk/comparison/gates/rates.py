@@ -1,4 +1,4 @@
-"""How often a gate passes, fails and stays inconclusive: the gate itself, on simulated runs."""
+"""Rates of the verdicts of a gate, from gates on simulated runs."""
 
 from functools import partial
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from bayesatk._tools.batches import in_batches
 from bayesatk._tools.messages import Argument, ArgumentError, one_of, whole_number
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.words import share_error
-from bayesatk.comparison.gates.gate import EXIT_CODES, gate_of, together
+from bayesatk.comparison.gates.gate import EXIT_CODES, gate_of, joined_outcomes
 from bayesatk.comparison.gates.policy import GatePolicy
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.roles import GROUP, WEIGHT
@@ -25,7 +25,7 @@ from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS
 from bayesatk.results.views import ShownTable
 
-SHIFT_MAX = 40.0  # logits by which success probabilities may move
+SHIFT_MAX = 40.0  # of success probabilities, in logits
 
 
 def gate_rates(
@@ -105,20 +105,24 @@ def gate_rates(
     result = _baseline(fit, policy)
     one_of("target", target, TARGETS)
     whole_number("gates", gates)
-    kept = np.full(result.trials.shape[1], True) if trials else result.trials[0] > 0
-    numbers = np.full(len(kept), whole_number("trials", trials)) if trials else result.trials[0]
-    numbers, share = numbers[kept], question_shares(result, kept)
+    tried = np.full(result.trials.shape[1], True) if trials else result.trials[0] > 0
+    trial_counts = (
+        np.full(len(tried), whole_number("trials", trials)) if trials else result.trials[0]
+    )
+    trial_counts, share = trial_counts[tried], question_shares(result, tried)
     generator, seed = resolve_rng(rng)
-    p = drawn_probabilities(result, target, gates, generator)[:, kept]
-    template, rows = _template(result, kept, numbers), []
+    p = draw_success_probabilities(result, target, gates, generator)[:, tried]
+    template, rows = _template(result, tried, trial_counts), []
     for difference in dict.fromkeys([0.0, policy.effect or 0.0]):
         new = shifted(p, difference, policy.asked, share)
-        right = generator.binomial(numbers, np.stack([new, p], axis=1))  # (gates, 2, questions)
-        decide = partial(_verdict, template, policy, right, numbers)
-        found = in_batches(decide, range(gates), client, "Simulating gates", progress)
-        verdicts = [verdict for _, verdict in found]
+        right = generator.binomial(
+            trial_counts, np.stack([new, p], axis=1)
+        )  # (gates, 2, questions)
+        decide = partial(_verdict, template, policy, right, trial_counts)
+        simulated = in_batches(decide, range(gates), client, "Simulating gates", progress)
+        verdicts = [verdict for _, verdict in simulated]
         row: dict[str, Any] = {
-            "difference": difference, "questions": len(numbers), "trials": numbers.mean(),
+            "difference": difference, "questions": len(trial_counts), "trials": trial_counts.mean(),
             "gates": gates,
         }  # fmt: skip
         for name in EXIT_CODES:
@@ -144,7 +148,7 @@ def _baseline(fit: Fit, policy: object) -> Result:
     return result
 
 
-def drawn_probabilities(result: Result, target: str, size: int, rng: Rng) -> Array:
+def draw_success_probabilities(result: Result, target: str, size: int, rng: Rng) -> Array:
     """Draw success probabilities (size, questions): of these questions, or of new ones like them.
 
     A new question has the group, the covariates and the number of trials of the one it replaces.
@@ -162,12 +166,14 @@ def drawn_probabilities(result: Result, target: str, size: int, rng: Rng) -> Arr
             Argument("keep", ["p"]), ", or pass ", Argument("target", TARGETS[1]), ".",
         )  # fmt: skip
     p = result.posterior["p"].isel(system=0).transpose("chain", "draw", "question").values
-    drawn = p.reshape(-1, p.shape[-1])
-    return np.asarray(np.clip(drawn[rng.choice(len(drawn), size, len(drawn) < size)], 0.0, 1.0))
+    flat = p.reshape(-1, p.shape[-1])
+    return np.asarray(np.clip(flat[rng.choice(len(flat), size, len(flat) < size)], 0.0, 1.0))
 
 
 def shifted(p: Array, difference: float, metric: Metric, share: Array) -> Array:
-    """Return success probabilities (draws, questions) whose mean metric differs by so much.
+    """Return success probabilities (draws, questions) whose mean metric is larger by `difference`.
+
+    The logits of all questions are shifted by the same number.
 
     Examples
     --------
@@ -179,8 +185,8 @@ def shifted(p: Array, difference: float, metric: Metric, share: Array) -> Array:
     if difference == 0.0:
         return p
 
-    def excess(move: float, logits: Array, wanted: float) -> float:
-        return float(metric.latent(expit(logits + move)) @ share) - wanted
+    def excess(shift: float, logits: Array, wanted: float) -> float:
+        return float(metric.latent(expit(logits + shift)) @ share) - wanted
 
     moved = np.empty_like(p)
     for row, logits in enumerate(logit(np.clip(p, 1e-9, 1.0 - 1e-9))):
@@ -195,14 +201,14 @@ def shifted(p: Array, difference: float, metric: Metric, share: Array) -> Array:
     return moved
 
 
-def _template(result: Result, kept: Flags, trials: Ints) -> Outcomes:
+def _template(result: Result, tried: Flags, trials: Ints) -> Outcomes:
     """Return outcomes of two systems on the questions of a baseline, whose counts are replaced."""
-    dataset = result.data.dataset.isel(question=np.flatnonzero(kept))
+    dataset = result.data.dataset.isel(question=np.flatnonzero(tried))
     columns: dict[str, Any] = {
         name: dataset[name].values for name in (WEIGHT, GROUP) if name in dataset.coords
     }
-    own = tally((trials, trials), questions=dataset["question"].values.tolist(), **columns)
-    return together(own, own)
+    outcomes = tally((trials, trials), questions=dataset["question"].values.tolist(), **columns)
+    return joined_outcomes(outcomes, outcomes)
 
 
 def _verdict(template: Outcomes, policy: GatePolicy, right: Ints, trials: Ints, index: int) -> str:
@@ -216,9 +222,9 @@ def _sentence(row: dict[str, Any]) -> str:
     passes, fails, undecided = (
         f"{row[f'prob_{name}']:.3f} ± {row[f'prob_{name}_error']:.3f}" for name in EXIT_CODES
     )
-    who = f"differs by {row['difference']:+g}" if row["difference"] else "is the same"
+    system = f"differs by {row['difference']:+g}" if row["difference"] else "is the same"
     return (
-        f"{row['questions']} questions, {row['trials']:.3g} trials each: a system that {who} "
+        f"{row['questions']} questions, {row['trials']:.3g} trials each: a system that {system} "
         f"passes with probability {passes}, fails with {fails}, and is inconclusive with "
         f"{undecided} ({row['gates']} gates)."
     )

@@ -1,4 +1,4 @@
-"""What a new question would teach, at draws of a pilot's difficulty distribution or a stated one.
+"""Expected information of a new question, at draws of a pilot's difficulties or stated ones.
 
 The pilot's hyperparameters are drawn from its posterior. New questions have the covariates and the
 weights of the pilot's in the same proportions, and no prior trials.
@@ -26,26 +26,26 @@ from bayesatk.posterior.posterior import FamilyFit
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.results.result import Fit, Result
 
-_DRAWS = 60  # of the pilot's hyperparameters
-_LISTED = 1000  # counts of categories beyond which they are drawn
-_DRAWN = 1000
-_STEP = 1e-3  # of central differences
-_LEAST_SHARE = 1e-6  # of a stated mean or icc from 0 and 1
+_HYPERPARAMETER_DRAWS = 60  # of the pilot's hyperparameters
+_MAX_COMPOSITIONS = 1000  # of trials by category; if there are more, some are drawn
+_COUNTS_DRAWN = 1000
+_DIFFERENCE_STEP = 1e-3  # of central differences
+_DISTANCE_FROM_ENDS = 1e-6  # of a stated mean or icc, at least
 
 
 @dataclass(frozen=True)
-class Design:
-    """What a question is expected to teach at one difficulty distribution.
+class ExpectedInformation:
+    """Expected information of a question at one difficulty distribution.
 
     Parameters
     ----------
     value : float
-        The metric of a new question.
-    own : ndarray, shape (targets,)
-        Expected posterior variance of what is of one question alone, the distribution known: it
-        falls as one over their number.
+        Expected metric of a new question.
+    question_variance : ndarray, shape (targets,)
+        Expected posterior variance of the metric of a question if the hyperparameters are known,
+        which the mean over questions divides by their number.
     information : ndarray, shape (hyperparameters, hyperparameters)
-        Fisher information of one about the hyperparameters.
+        Fisher information of one question about the hyperparameters.
     prior : ndarray, shape (hyperparameters, hyperparameters)
         Information of their priors.
     slopes : ndarray, shape (targets, hyperparameters)
@@ -53,16 +53,16 @@ class Design:
     """
 
     value: float
-    own: Array
+    question_variance: Array
     information: Array
     prior: Array
     slopes: Array
 
     def variance(self, questions: float) -> Array:
-        """Posterior variance with so many questions, by target."""
+        """Posterior variance of the mean over a number of questions, by target."""
         covariance = np.linalg.inv(questions * self.information + self.prior)
         shared = np.einsum("ti,ij,tj->t", self.slopes, covariance, self.slopes)
-        return np.asarray(shared + self.own / questions)
+        return np.asarray(shared + self.question_variance / questions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Pilot:
     ----------
     model : CountModel
     draws : list of (FamilyFit, ndarray)
-        A law, and a point of its hyperparameters (1, hyperparameters), by draw.
+        Difficulty family and hyperparameters (1, hyperparameters) of each draw.
     metric : Metric
     judged : MetricFunction
         The metric on the scale of the data.
@@ -92,7 +92,7 @@ class Pilot:
         """Return the pilot of the system at a position."""
         model = Declared.of_result(pilot).model(system)
         rng = np.random.default_rng(0)
-        number = rng.multinomial(_DRAWS, [share for _, share in model.counted])
+        number = rng.multinomial(_HYPERPARAMETER_DRAWS, [share for _, share in model.counted])
         draws = []
         for (fit, _), n in zip(model.counted, number.tolist(), strict=True):
             points = rng.choice(len(fit.points.weight), n, p=fit.points.weight)
@@ -110,7 +110,7 @@ class Pilot:
         --------
         >>> from bayesatk.metrics.grid import one_metric
         >>> pilot = Pilot.stated(one_metric("pass@1"), None, np.array([0.5]), 1 / 3)
-        >>> pilot.designs(4)[0].value
+        >>> pilot.expected_information(4)[0].value
         0.5
         """
         levels = None if scores is None else tuple(scores)
@@ -128,61 +128,65 @@ class Pilot:
             model, [(FamilyFit(family, predictor, fields, certain()), theta[None])], metric, judged
         )
 
-    def designs(self, trials: int) -> list[Design]:
-        """Return what a question with so many trials teaches, by draw.
+    def expected_information(self, trials: int) -> list[ExpectedInformation]:
+        """Return the expected information of a question with these trials, by draw.
 
-        None where so few trials cannot tell: a question that is tried once says nothing of how
-        questions differ.
+        Empty for single trials and k > 1: they do not identify how questions differ.
         """
         if trials == 1 and self.metric.k > 1 and not self.alike:
             return []
         rows = QuestionRows.of(self.model.cells)
         return [self._design(rows, fit, theta, trials) for fit, theta in self.draws]
 
-    def _design(self, rows: "QuestionRows", fit: FamilyFit, centre: Array, trials: int) -> Design:
-        """Return Fisher information, and how the metric moves with the hyperparameters."""
+    def _design(
+        self, rows: "QuestionRows", fit: FamilyFit, centre: Array, trials: int
+    ) -> ExpectedInformation:
+        """Return the information of one draw, from central differences in the hyperparameters."""
         size = centre.shape[1]
-        moves = np.concatenate([np.zeros((1, size)), np.eye(size), -np.eye(size)])
-        theta = centre + _STEP * moves
+        directions = np.concatenate([np.zeros((1, size)), np.eye(size), -np.eye(size)])
+        theta = centre + _DIFFERENCE_STEP * directions
         offset = replace(fit.predictor, cells=rows.cells).offsets(theta)  # (points, rows)
-        observation, log_ways = self._counts(fit, centre, offset[:1], trials)
-        pmf = np.exp(observation.log_states(theta, offset) + log_ways)
-        observed, drawn = observation.both([self.judged], theta, offset)
-        given, new = observed[..., 0, :2], drawn[..., 0, :2]
-        up, down = slice(1, size + 1), slice(size + 1, None)
+        observation, log_weight = self._counts(fit, centre, offset[:1], trials)
+        pmf = np.exp(observation.log_states(theta, offset) + log_weight)
+        observed, predictive = observation.both([self.judged], theta, offset)
+        given_counts, of_new_question = observed[..., 0, :2], predictive[..., 0, :2]
+        plus, minus = slice(1, size + 1), slice(size + 1, None)
 
-        def slope(values: Array) -> Array:
-            return np.asarray((values[up] - values[down]) / (2.0 * _STEP))
+        def derivative(values: Array) -> Array:
+            return np.asarray((values[plus] - values[minus]) / (2.0 * _DIFFERENCE_STEP))
 
-        scores = slope(pmf)
+        scores = derivative(pmf)
         ratio = scores / np.maximum(pmf[0], 1e-300) * rows.share[:, None]
         slopes = np.stack([
-            np.einsum("ars,rs,r->a", slope(given[..., 0]), pmf[0], rows.weight),
-            slope(new[..., 0]) @ rows.weight,
+            np.einsum("ars,rs,r->a", derivative(given_counts[..., 0]), pmf[0], rows.weight),
+            derivative(of_new_question[..., 0]) @ rows.weight,
         ])  # fmt: skip
-        own = np.array([np.einsum("rs,rs,r->", given[0, ..., 1], pmf[0], rows.square), 0.0])
-        if self.model.resampled:  # questions like these are these drawn anew
-            slopes[1], own[1] = slopes[0], own[0] + new[0, :, 1] @ rows.square
-        return Design(
-            float(new[0, :, 0] @ rows.weight), own, np.einsum("ars,brs->ab", ratio, scores),
-            _prior_information(fit, centre), slopes,
-        )  # fmt: skip
+        question_variance = np.array(
+            [np.einsum("rs,rs,r->", given_counts[0, ..., 1], pmf[0], rows.square), 0.0]
+        )
+        if self.model.resampled:  # Bayesian bootstrap of the questions
+            slopes[1] = slopes[0]
+            question_variance[1] = question_variance[0] + of_new_question[0, :, 1] @ rows.square
+        value = float(of_new_question[0, :, 0] @ rows.weight)
+        information = np.einsum("ars,brs->ab", ratio, scores)
+        prior = _prior_information(fit, centre)
+        return ExpectedInformation(value, question_variance, information, prior, slopes)
 
     def _counts(
         self, fit: FamilyFit, theta: Array, offset: Array, trials: int
     ) -> tuple[Observation, Array]:
-        """Return what may be counted in so many trials, a state for each.
+        """Return the possible counts of a question as states, and the log weight of each.
 
-        And the log number of orders of the trials, less the log density if counts are drawn.
+        The weight is the number of orders of the trials, over the density of drawn counts.
         """
         observation: Any = fit.predictor.observation
         size = 2 if self.model.scores is None else len(self.model.scores)
-        if size == 2 or comb(trials + size - 1, size - 1) <= _LISTED:
+        if size == 2 or comb(trials + size - 1, size - 1) <= _MAX_COMPOSITIONS:
             counts = compositions(trials, size)
-            return _observing(observation, counts), _log_orders(counts)
-        untried = _observing(observation, np.zeros((1, size), np.int64))
-        counts = _drawn(untried, theta, offset, trials)
-        observation, ways = _observing(observation, counts), _log_orders(counts)
+            return _with_counts(observation, counts), _log_orders(counts)
+        untried = _with_counts(observation, np.zeros((1, size), np.int64))
+        counts = _draw_counts(untried, theta, offset, trials)
+        observation, ways = _with_counts(observation, counts), _log_orders(counts)
         density = logsumexp(observation.log_states(theta, offset)[0] + ways, axis=0)
         return observation, ways - density + np.log(offset.shape[1]) - np.log(len(counts))
 
@@ -194,10 +198,10 @@ class QuestionRows:
     Parameters
     ----------
     cells : Cells
-        With a cell for each row of covariates.
+        A cell for each row of covariates.
     share, weight, square : ndarray, shape (rows,)
-        Shares of the rows among the questions; in weighted means over these; and in the squares of
-        the weights, times the number of questions.
+        Share of each row among the questions, in weighted means, and in the sum of squared weights
+        times the number of questions.
     """
 
     cells: Cells
@@ -275,15 +279,15 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
             f"{shape} strictly between 0 and 1; got {source!r:.80}. Scored categories need ",
             Argument("scores", ...), ".",
         )  # fmt: skip
-    inside = _LEAST_SHARE, 1.0 - _LEAST_SHARE
+    bounds = _DISTANCE_FROM_ENDS, 1.0 - _DISTANCE_FROM_ENDS
     return [
-        Pilot.stated(metric, scores, np.clip(mean, *inside), float(np.clip(icc, *inside)))
+        Pilot.stated(metric, scores, np.clip(mean, *bounds), float(np.clip(icc, *bounds)))
         for mean, icc in pairs
     ]
 
 
-def _observing(observation: Any, counts: Any) -> Any:
-    """Return the observation of these counts, with a state for each."""
+def _with_counts(observation: Any, counts: Any) -> Any:
+    """Return the observation with these counts as its states."""
     states = States(counts, np.zeros(counts.shape), np.ones(len(counts)), np.arange(len(counts)))
     return replace(observation, states=states)
 
@@ -294,21 +298,23 @@ def _log_orders(counts: Any) -> Array:
 
 
 def _prior_information(fit: FamilyFit, centre: Array) -> Array:
-    """Curvature of minus the log prior density, negative curvatures zero."""
+    """Hessian of minus the log prior density, with negative eigenvalues replaced by 1e-9."""
     fields, size = replace(fit.fields, pairs=()), centre.shape[1]
-    moves = _STEP * np.eye(size)
-    pairs = moves[:, None] + moves[None], moves[:, None] - moves[None]
-    both = [centre + sign * move.reshape(-1, size) for move in pairs for sign in (1.0, -1.0)]
-    logs = [fields.log_density(theta).reshape(size, size) for theta in both]
-    curvature = -(logs[0] + logs[1] - logs[2] - logs[3]) / (4.0 * _STEP**2)
+    shifts = _DIFFERENCE_STEP * np.eye(size)
+    combinations = shifts[:, None] + shifts[None], shifts[:, None] - shifts[None]
+    points = [
+        centre + sign * move.reshape(-1, size) for move in combinations for sign in (1.0, -1.0)
+    ]
+    logs = [fields.log_density(theta).reshape(size, size) for theta in points]
+    curvature = -(logs[0] + logs[1] - logs[2] - logs[3]) / (4.0 * _DIFFERENCE_STEP**2)
     values, vectors = np.linalg.eigh(curvature)
     return (vectors * np.maximum(values, 1e-9)) @ vectors.T
 
 
-def _drawn(untried: Observation, theta: Array, offset: Array, trials: int) -> Any:
-    """Draw counts of questions at all offsets alike, by a fixed sample."""
+def _draw_counts(untried: Observation, theta: Array, offset: Array, trials: int) -> Any:
+    """Draw counts of questions with equally likely offsets, from a fixed seed."""
     rng = np.random.default_rng(0)
-    offsets = offset[0, rng.integers(offset.shape[1], size=_DRAWN)][:, None]
-    points = np.repeat(theta, _DRAWN, axis=0)
+    offsets = offset[0, rng.integers(offset.shape[1], size=_COUNTS_DRAWN)][:, None]
+    points = np.repeat(theta, _COUNTS_DRAWN, axis=0)
     p = untried.draw(points, offsets, np.zeros(1, np.intp), rng)[:, 0]
     return rng.multinomial(trials, p)

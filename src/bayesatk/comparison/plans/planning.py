@@ -22,7 +22,7 @@ from bayesatk._tools.messages import (
 )
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.plans.assumptions import assumptions, pilot_correlation
-from bayesatk.comparison.plans.pilots import Design, Pilot, pilots_of
+from bayesatk.comparison.plans.pilots import ExpectedInformation, Pilot, pilots_of
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.evaluate import evaluate
@@ -30,21 +30,21 @@ from bayesatk.results.result import Fit, Result, analysis_group, tree_of, with_a
 from bayesatk.results.schema import TARGETS
 from bayesatk.results.selection import of_systems
 
-_MOST = 10**7  # questions beyond which a design is out of reach
+_QUESTIONS_MAX = 10**7  # a design that needs more is out of reach
 _METHOD = "expected posterior variance"
-_BEYOND = "-: no number is enough with so few trials of each question."
-# What questions teach, by draw of the difficulty distribution, and by system.
-Expected = Sequence[Sequence[Design]]
+_OUT_OF_REACH = "-: with so few trials of each question no number of questions is enough."
+# Expected information of a question, by draw of the difficulty distribution and by system.
+InformationByDraw = Sequence[Sequence[ExpectedInformation]]
 
 
-def designs_of(pilots: Sequence[Pilot], trials: int) -> Expected:
-    """Return what a question with so many trials teaches; nothing where so few cannot tell."""
-    return list(zip(*(pilot.designs(trials) for pilot in pilots), strict=True))
+def information_of(pilots: Sequence[Pilot], trials: int) -> InformationByDraw:
+    """Return the expected information of a question with these trials; empty if unidentified."""
+    return list(zip(*(pilot.expected_information(trials) for pilot in pilots), strict=True))
 
 
 @dataclass(frozen=True)
 class _Goal:
-    """What the evaluation should achieve, as a function of designs by draw and system."""
+    """Goal of a plan: the width of an interval, or the probability of a right decision."""
 
     width: float | None
     prob_correct: float | None
@@ -58,31 +58,33 @@ class _Goal:
             if value is not None:
                 real_number(name, value)
 
-    def reached(self, designs: Expected, questions: float) -> tuple[float, float]:
+    def reached(self, information: InformationByDraw, questions: float) -> tuple[float, float]:
         """Return the expected width (of a difference), and the probability of a right call."""
-        variance = np.array([[system.variance(questions) for system in pair] for pair in designs])
+        variance = np.array(
+            [[system.variance(questions) for system in pair] for pair in information]
+        )
         total = variance[:, :, self.target].sum(axis=1)
         if variance.shape[1] > 1:
-            # What the draw of questions adds is shared as far as their difficulty is.
-            drawn = np.maximum(variance[:, :, self.target] - variance[:, :, 0], 0.0)
-            total = total - 2.0 * self.correlation * np.sqrt(drawn.prod(axis=1))
+            # The variance due to the choice of questions is shared by correlated difficulties.
+            sampling_variance = np.maximum(variance[:, :, self.target] - variance[:, :, 0], 0.0)
+            total = total - 2.0 * self.correlation * np.sqrt(sampling_variance.prod(axis=1))
         sd = np.sqrt(total)
         width = float(2.0 * ndtri(0.5 + 0.5 * self.ci_prob) * sd.mean())
-        if len(designs[0]) < 2:
+        if len(information[0]) < 2:
             return width, float("nan")
-        gap = np.array([pair[0].value - pair[1].value for pair in designs])
+        gap = np.array([pair[0].value - pair[1].value for pair in information])
         return width, float(ndtr(np.abs(gap) / np.maximum(sd, 1e-300)).mean())
 
     def words(self, by_default: bool) -> str:
-        """Say what is planned for, and whether that was asked for."""
+        """Return the goal as a sentence, and say if it is the default."""
         ahead = "the better system has the higher posterior mean with probability"
         width = f"an interval of width {self.width:g} or less" if self.width is not None else ""
         aim = width or f"{ahead} {self.prob_correct:g}"
         note = " (the default: state a width or a probability for another)" * by_default
         return f"Goal: {aim}{note}."
 
-    def met(self, designs: Expected, questions: float) -> bool:
-        width, correct = self.reached(designs, questions)
+    def met(self, information: InformationByDraw, questions: float) -> bool:
+        width, correct = self.reached(information, questions)
         if self.prob_correct is not None:
             return correct >= self.prob_correct
         return self.width is not None and width <= self.width
@@ -204,16 +206,16 @@ def plan(
     if table["trials"].duplicated().any():
         rule = f" must name every number once; got {list(trials)!r:.80}."
         raise ArgumentError("trials", rule)
-    asked = {
+    options = {
         "metric": parsed_metric.label, "target": target, "ci_prob": ci_prob, "width": width,
         "prob_correct": prob_correct, "correlation": correlation, "method": _METHOD,
         "citations": [],
     }  # fmt: skip
-    attrs = {name: value for name, value in asked.items() if value is not None}
-    needless = not np.isfinite(table["total"]).all()
+    attrs = {name: value for name, value in options.items() if value is not None}
+    unreachable = not np.isfinite(table["total"]).all()
     sentences = [goal.words(by_default)]
     sentences += assumptions(pilot, parsed_metric, target, ci_prob, correlation)
-    sentences += [_BEYOND] * needless
+    sentences += [_OUT_OF_REACH] * unreachable
     group = analysis_group(table, ["trials"], attrs, sentences=sentences)
     if isinstance(pilot, Fit):
         return with_analysis(Result.of(pilot).tree, "plan", plan=group)
@@ -225,13 +227,13 @@ def _table(pilots: Sequence[Pilot], goal: _Goal, trials: Sequence[int]) -> pd.Da
     """Return the table of `plan`."""
     rows = []
     for n in trials:
-        designs, number, reached = designs_of(pilots, n), float("inf"), (np.nan, np.nan)
-        if designs:
-            number = _fewest(goal, designs)
-            reached = goal.reached(designs, min(number, _MOST))
+        information, questions, achieved = information_of(pilots, n), float("inf"), (np.nan, np.nan)
+        if information:
+            questions = _smallest_number(goal, information)
+            achieved = goal.reached(information, min(questions, _QUESTIONS_MAX))
         rows.append({
-            "trials": n, "questions": number, "total": number * n, "width": reached[0],
-            "prob_correct": reached[1],
+            "trials": n, "questions": questions, "total": questions * n, "width": achieved[0],
+            "prob_correct": achieved[1],
         })  # fmt: skip
     table = pd.DataFrame(rows)
     total = table["total"]
@@ -273,7 +275,7 @@ def _pilot_of(source: object, metric: Metric, system: object) -> object:
 def expected_widths(
     pilot: Result, system: int, metric: Metric, target: str, sizes: Sequence[tuple[int, int]]
 ) -> list[float]:
-    """Return the expected width of an interval for sizes (trials, questions), as a plan has them.
+    """Return the expected width of an interval for each size (trials, questions).
 
     Parameters
     ----------
@@ -288,19 +290,19 @@ def expected_widths(
     Returns
     -------
     list of float
-        NaN where single trials cannot tell.
+        NaN where single trials do not identify how questions differ.
     """
     goal = _Goal(None, None, TARGETS.index(target), pilot.ci_prob, 0.0)
     source = [Pilot.of(pilot, system, metric)]
-    planned = [(designs_of(source, trials), questions) for trials, questions in sizes]
+    planned = [(information_of(source, trials), questions) for trials, questions in sizes]
     return [
-        goal.reached(designs, questions)[0] if designs else float("nan")
-        for designs, questions in planned
+        goal.reached(information, questions)[0] if information else float("nan")
+        for information, questions in planned
     ]
 
 
 def _check_goal(goal: _Goal, systems: int) -> None:
-    """Refuse goals that cannot be."""
+    """Refuse several goals, none, or one outside its range."""
     goals = [aim for aim in (goal.width, goal.prob_correct) if aim is not None]
     if len(goals) != 1:
         raise ArgumentError(
@@ -326,9 +328,9 @@ def _check_goal(goal: _Goal, systems: int) -> None:
     proper_probability("ci_prob", goal.ci_prob, 0.95)
 
 
-def _fewest(goal: _Goal, designs: Expected) -> float:
-    """Smallest number of questions that meets the goal; infinite when none does."""
-    met = partial(goal.met, designs)
-    if not met(_MOST):
+def _smallest_number(goal: _Goal, information: InformationByDraw) -> float:
+    """Smallest number of questions that meets the goal; infinite beyond `_QUESTIONS_MAX`."""
+    met = partial(goal.met, information)
+    if not met(_QUESTIONS_MAX):
         return float("inf")
-    return float(1 + bisect_left(range(1, _MOST), True, key=met))
+    return float(1 + bisect_left(range(1, _QUESTIONS_MAX), True, key=met))
