@@ -58,13 +58,13 @@ def test_expected_variance_of_known_difficulties() -> None:
     a, b = MEAN * TOTAL, (1 - MEAN) * TOTAL
     for n in (1, 5, 40):
         expected = a * b / (TOTAL * (TOTAL + 1) * (TOTAL + n))
-        assert _design("pass@1", n).own[0] == pytest.approx(expected, rel=1e-10)
+        assert _design("pass@1", n).question_variance[0] == pytest.approx(expected, rel=1e-10)
 
 
 def test_no_trial_is_worth_less_than_none_and_none_more_than_knowing() -> None:
     """The law of total variance, for a metric without a simple posterior."""
-    spread = _design("pass^4", 10**4).own[0]
-    values = [_design("pass^4", n).own[0] for n in (1, 2, 8, 64)]
+    spread = _design("pass^4", 10**4).question_variance[0]
+    values = [_design("pass^4", n).question_variance[0] for n in (1, 2, 8, 64)]
     assert np.all(np.diff(values) < 0)
     assert values[-1] > spread > 0
 
@@ -142,7 +142,7 @@ def test_two_categories_are_right_and_wrong() -> None:
         binary = _design(metric, 5)
         found = _design(of_scores, 5, (1 - MEAN, MEAN), scores=[0.0, 1.0])
         assert found.value == pytest.approx(binary.value, rel=1e-10)
-        assert found.own[0] == pytest.approx(binary.own[0], rel=1e-9)
+        assert found.question_variance[0] == pytest.approx(binary.question_variance[0], rel=1e-9)
         # The coordinate of the mean is the logit of the share of wrong.
         for mine, theirs in (
             (found.slopes, binary.slopes),
@@ -310,7 +310,7 @@ def test_designs_against_sums_over_p() -> None:
     found, h = _design("pass@4", 5), 1e-3
     value, trial, pmf = _brute_force(MEAN, ICC, 5, 4)
     assert found.value == pytest.approx(value, abs=1e-5)
-    assert found.own[0] == pytest.approx(trial, abs=1e-5)
+    assert found.question_variance[0] == pytest.approx(trial, abs=1e-5)
     assert (np.linalg.eigvalsh(found.prior) > 0).all()
     assert (np.linalg.eigvalsh(found.information) > -1e-9).all()
     ends = [  # the logit of the mean moved

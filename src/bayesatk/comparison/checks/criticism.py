@@ -1,4 +1,4 @@
-"""Posterior predictive checks: would difficulties of this shape have made data like these."""
+"""Posterior predictive checks of the distribution of difficulty, and comparisons of models."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -31,16 +31,16 @@ from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.views import ShownTable
 
 FAMILIES_CHECK, GROUPS_CHECK = "difficulty families", "groups"
-_MOVED = 1.0  # sds from which an answer changes
-_WHERE = {"questions": "these questions", "population": "questions like these"}
+_CHANGE_SDS = 1.0  # change of a metric that is reported, in posterior sds
+_TARGET_WORDS = {"questions": "these questions", "population": "questions like these"}
 
 
 def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | None:
     """Return the posterior probability of the families of a fit, as a row of `criticise`.
 
-    It is flagged below `alpha`. None where families have no marginal likelihood, under complete
-    pooling and improper priors, and where that of a family is not known. None either for one family
-    with groups or covariates, where the other families would take minutes.
+    It is flagged below `alpha`. None under complete pooling and improper priors, where families
+    have no marginal likelihood, if that of a family is unknown, and for a single family with groups
+    or covariates, where the other families would take minutes.
     """
     prior = fit.prior
     if not isinstance(prior, HyperPrior) or not prior.proper:
@@ -48,9 +48,9 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
     if model_of(fit, system).structured and len(prior.family_prior) == 1:
         return None
     metrics = fit.judged
-    whole = replace(prior, families=DIFFICULTY_FAMILIES)
+    all_families = replace(prior, families=DIFFICULTY_FAMILIES)
     judged = [fit.scale.judged(metric) for metric in metrics or parse("pass@1")]
-    averaged = replace(model_of(fit, system), prior=whole).fit(judged)
+    averaged = replace(model_of(fit, system), prior=all_families).fit(judged)
     shares = {name: share.probability for name, share in averaged.families.items()}
     if any(np.isnan(share.log_evidence) for share in averaged.families.values()):
         return None
@@ -70,59 +70,61 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
     }  # fmt: skip
 
 
-def _change(fit: Result, system: int, asked: list[Metric], found: Posterior) -> str:
-    """Say which metric of a fit differs most from its value with all families averaged."""
-    if not asked:
+def _change(fit: Result, system: int, metrics: list[Metric], averaged: Posterior) -> str:
+    """Return a sentence on the metric that averaging over all families changes most."""
+    if not metrics:
         return ""
     statistics = fit.statistics.isel(system=system)
     fitted = np.array(
         [
-            [[float(metric_values(statistics, metric_).sel(target=target, statistic=name))
+            [[float(metric_values(statistics, member).sel(target=target, statistic=name))
               for name in ("mean", "sd", "ci_lower", "ci_upper")] for target in TARGETS]
-            for metric_ in asked
+            for member in metrics
         ]
     )  # fmt: skip
-    moved = np.abs(found.mean[:, : len(TARGETS)] - fitted[..., 0]) / np.maximum(
+    change_in_sds = np.abs(averaged.mean[:, : len(TARGETS)] - fitted[..., 0]) / np.maximum(
         fitted[..., 1], 1e-300
     )
-    metric, target = (int(i) for i in np.unravel_index(np.argmax(moved), moved.shape))
-    if moved[metric, target] <= _MOVED:
+    metric, target = (
+        int(i) for i in np.unravel_index(np.argmax(change_in_sds), change_in_sds.shape)
+    )
+    if change_in_sds[metric, target] <= _CHANGE_SDS:
         return "Averaging over all families changes no metric by more than its sd."
-    quantity = found.distributions()[target][metric]
+    quantity = averaged.distributions()[target][metric]
     if quantity is None:
         raise AssertionError("partial pooling has every distribution")
     (low, high), _ = measured_interval(quantity, fit.ci_prob, "eti")
-    mean, _, before, after = fitted[metric, target]
+    mean, _, ci_lower, ci_upper = fitted[metric, target]
     return (
-        f"Averaged over all families, {asked[metric].label} of {_WHERE[TARGETS[target]]} would be "
-        f"{found.mean[metric, target]:.3f} [{low:.3f}, {high:.3f}]; in this fit it is {mean:.3f} "
-        f"[{before:.3f}, {after:.3f}]."
+        f"Averaged over all families, {metrics[metric].label} of "
+        f"{_TARGET_WORDS[TARGETS[target]]} would be {averaged.mean[metric, target]:.3f} "
+        f"[{low:.3f}, {high:.3f}]; in this fit it is {mean:.3f} [{ci_lower:.3f}, {ci_upper:.3f}]."
     )
 
 
 def group_row(fit: Result, system: int, alpha: float) -> dict[str, object] | None:
-    """Return the posterior probability of the model of a fit, with or without groups.
+    """Return the posterior probability of the model of a fit, with or without groups, as a row.
 
-    It is a row of `bayesatk.checks.criticise`, flagged below `alpha`. Both models have Beta
-    difficulties and the same priors of mean and icc, covariates and prior trials; that
-    with groups adds the sd between groups. None for data without groups, marks with error, or
-    improper priors.
+    It is flagged below `alpha`. Both models have Beta difficulties, and the same priors of mean and
+    icc, covariates and prior trials; that with groups adds the sd between groups. None for data
+    without groups, marks with error, or improper priors.
     """
-    ratio = log_evidence_ratio(fit, system)
-    if ratio is None:
+    log_ratio = log_evidence_ratio(fit, system)
+    if log_ratio is None:
         return None
-    two = float(expit(ratio))
-    probability = two if fit.grouping is not None else 1.0 - two
+    with_groups = float(expit(log_ratio))
+    probability = with_groups if fit.grouping is not None else 1.0 - with_groups
     flagged = probability < alpha
-    size = f"{np.exp(abs(ratio)):.3g}" if abs(ratio) < 20.0 else f"e^{abs(ratio):.0f}"
-    favoured = "groups that differ" if ratio > 0.0 else "groups that do not differ"
+    size = f"{np.exp(abs(log_ratio)):.3g}" if abs(log_ratio) < 20.0 else f"e^{abs(log_ratio):.0f}"
+    favoured_model = "groups that differ" if log_ratio > 0.0 else "groups that do not differ"
     text = (
-        f"{GROUPS_CHECK}: the evidence for {favoured} is {size} times that for the contrary (the "
-        f"model with groups has posterior probability {two:.2g} at equal prior probabilities)"
+        f"{GROUPS_CHECK}: the evidence for {favoured_model} is {size} times that for the "
+        f"contrary (the model with groups has posterior probability {with_groups:.2g} at equal "
+        "prior probabilities)"
     )
     if flagged:
         text += (
-            ". This fit has groups. Evaluate without group=." if fit.grouping is not None
+            ". This fit has groups. Evaluate with group=False." if fit.grouping is not None
             else ". This fit has no groups, so its intervals for questions like these are too "
             f"narrow for new groups. Evaluate with group={GROUP!r}."
         )  # fmt: skip
@@ -141,20 +143,22 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
     right_wrong = isinstance(prior, HyperPrior)
     if not (prior.proper if right_wrong else isinstance(prior, DirichletHyperPrior)):
         return None
-    ran = fit.trials[system] > 0
-    simple = prior.of_family("beta") if right_wrong else prior
-    whole = replace(Declared.of_result(fit, ran), prior=simple, grouping=None, weight=None)
-    grouped = replace(whole, grouping=Grouping.of(groups[ran]))
-    ratio = grouped.model(system).log_evidence() - whole.model(system).log_evidence()
+    tried = fit.trials[system] > 0
+    prior_of_both = prior.of_family("beta") if right_wrong else prior
+    ungrouped = replace(
+        Declared.of_result(fit, tried), prior=prior_of_both, grouping=None, weight=None
+    )
+    grouped = replace(ungrouped, grouping=Grouping.of(groups[tried]))
+    ratio = grouped.model(system).log_evidence() - ungrouped.model(system).log_evidence()
     return ratio if np.isfinite(ratio) else None
 
 
 Trials = Ints
 Statistic = Callable[[Array, Trials], Array]
-# So many draws of success probabilities of new questions, and of rates of a judge.
-Draw = Callable[[int, Rng], tuple[Array, Array | None]]
+# Draws success probabilities of new questions and, where a judge errs, its rates.
+DrawNewP = Callable[[int, Rng], tuple[Array, Array | None]]
 _DRAWS = 2000
-_CELLS = 4_000_000  # replicated counts held at once
+_MAX_REPLICATED_COUNTS = 4_000_000  # in memory at a time
 
 
 @dataclass(frozen=True)
@@ -167,17 +171,17 @@ class _Check:
     less: str
 
 
-def _never(c: Array, n: Trials) -> Array:
+def _never_solved(c: Array, n: Trials) -> Array:
     """Questions never solved, less those solved in up to a quarter of their trials."""
     return np.asarray((c == 0).sum(axis=-1) - ((c > 0) & (4 * c <= n)).sum(axis=-1), float)
 
 
-def _always(c: Array, n: Trials) -> Array:
+def _always_solved(c: Array, n: Trials) -> Array:
     """Questions always solved, less those failed in up to a quarter of their trials."""
-    return _never(n - c, n)
+    return _never_solved(n - c, n)
 
 
-def _between(c: Array, n: Trials) -> Array:
+def _medium_difficulty(c: Array, n: Trials) -> Array:
     """Questions solved in a third to two thirds of their trials."""
     return np.asarray(((3 * c >= n) & (3 * c <= 2 * n)).sum(axis=-1), float)
 
@@ -193,15 +197,15 @@ def _kurtosis(c: Array, n: Trials) -> Array:
 
 _CHECKS = (
     _Check(
-        "questions never solved minus rarely solved", _never,
+        "questions never solved minus rarely solved", _never_solved,
         "some questions may be impossible", "fewer questions are impossible than under the model",
     ),
     _Check(
-        "questions always solved minus nearly always solved", _always,
+        "questions always solved minus nearly always solved", _always_solved,
         "some questions may be certain", "fewer questions are certain than under the model",
     ),
     _Check(
-        "questions solved in 1/3 to 2/3 of trials", _between,
+        "questions solved in 1/3 to 2/3 of trials", _medium_difficulty,
         "more questions are of medium difficulty than under the model",
         "fewer questions are of medium difficulty than under the model",
     ),
@@ -211,7 +215,7 @@ _CHECKS = (
     ),
 )  # fmt: skip
 
-_OF_SCORES = (
+_SCORE_CHECKS = (
     replace(
         _CHECKS[0],
         name="questions always of the lowest score minus nearly so",
@@ -308,33 +312,35 @@ def criticise(
     run = partial(family_row, result, alpha=alpha / len(_CHECKS))
     families = dict(in_batches(run, systems, client, "Checking", False))
     run = partial(group_row, result, alpha=alpha / len(_CHECKS))
-    levels = dict(in_batches(run, systems, client, "Checking", False))
+    groupings = dict(in_batches(run, systems, client, "Checking", False))
     right_wrong = isinstance(result.scale, RightWrongScale)
-    checks = _CHECKS if right_wrong else _OF_SCORES
+    checks = _CHECKS if right_wrong else _SCORE_CHECKS
     scores = np.array([0.0, 1.0]) if right_wrong else result.scores
     scores = (scores - scores.min()) / (float(np.ptp(scores)) or 1.0)
     for system, name in enumerate(result.systems):
-        ran = result.trials[system] > 0
-        counts, trials = result.counts[system][ran], result.trials[system][ran]
+        tried = result.trials[system] > 0
+        counts, trials = result.counts[system][tried], result.trials[system][tried]
         size = min(_DRAWS, result.size)
-        drawn = _replicated(_new_questions(result, system, ran), size, trials, scores, generator)
+        drawn = _replicated_statistics(
+            _new_questions(result, system, tried), size, trials, scores, generator
+        )
         for check, replicates in zip(checks, drawn, strict=True):
             row = _row(check, float(check.statistic(counts @ scores, trials)), replicates, alpha)
             rows.append({"system": name, **row})
-        for last in (families[system], levels[system]):
-            if last is not None:
-                rows.append({"system": name, **last})
+        for model_row in (families[system], groupings[system]):
+            if model_row is not None:
+                rows.append({"system": name, **model_row})
     return ShownTable.of(rows, "criticise")
 
 
-def _new_questions(result: Result, system: int, ran: Flags) -> Draw:
-    """Return how p of questions like those that were tried is drawn."""
+def _new_questions(result: Result, system: int, tried: Flags) -> DrawNewP:
+    """Return a function that draws p of new questions like those that were tried."""
     if result.pooling == "partial":
         model = Declared.of_result(result).model(system)
 
         def draw_new(size: int, rng: Rng) -> tuple[Array, Array | None]:
             p, rates = draw_new_p(model, size, rng)
-            return p[:, ran], rates
+            return p[:, tried], rates
 
         return draw_new
     mean = flat_draws(result.posterior["mean_p"], system)[:, None]
@@ -344,19 +350,21 @@ def _new_questions(result: Result, system: int, ran: Flags) -> Draw:
         rates = judge.rows({name: result.hyper(name, system) for name in judge.names})
 
     def draw_common(size: int, rng: Rng) -> tuple[Array, Array | None]:
-        places = rng.integers(len(mean), size=size)
-        common = np.repeat(mean[places], int(ran.sum()), axis=1)
-        return common, None if rates is None else rates[places]
+        positions = rng.integers(len(mean), size=size)
+        common = np.repeat(mean[positions], int(tried.sum()), axis=1)
+        return common, None if rates is None else rates[positions]
 
     return draw_common
 
 
-def _replicated(draw: Draw, size: int, trials: Trials, scores: Array, rng: Rng) -> Array:
-    """Every statistic of replicated sums of scores, or of marks; shape (checks, draws)."""
+def _replicated_statistics(
+    draw: DrawNewP, size: int, trials: Trials, scores: Array, rng: Rng
+) -> Array:
+    """Statistics of replicated total scores of questions; shape (checks, draws)."""
     values = np.empty((len(_CHECKS), size))
-    width = max(1, _CELLS // (len(trials) * len(scores)))
-    for start in range(0, size, width):
-        block = slice(start, min(start + width, size))
+    block_size = max(1, _MAX_REPLICATED_COUNTS // (len(trials) * len(scores)))
+    for start in range(0, size, block_size):
+        block = slice(start, min(start + block_size, size))
         p, rates = draw(block.stop - start, rng)
         if rates is not None:
             s, f = question_rates(rates, p.shape[1], rng)

@@ -19,10 +19,10 @@ from bayesatk.posterior.models_of import draws_of_p, question_shares
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.views import ShownTable
 
-MOST_TRIALS = 256  # of a question in a run: the work grows with their square
-_SEED = 20_261_124  # of draws: a floor is a function of the data
-_PROBABILITIES = (500, 4000, 4e6)  # draws of all p: fewest, most, and with all questions
-_PAIRS = (10_000, 40_000, 4e7)  # the same of pairs of runs
+RUN_TRIALS_MAX = 256  # of a question; the work grows with the square
+_SEED = 20_261_124  # fixed, so that a floor is a function of the data
+_DRAWS_OF_P = (500, 4000, 4e6)  # fewest, most, and most times questions
+_PAIRS_OF_RUNS = (10_000, 40_000, 4e7)  # fewest, most, and most times questions
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
@@ -89,8 +89,8 @@ def noise_floor(
     result.require("noise_floor")
     parsed_metric = chosen_metric(result, metric)
     n = parsed_metric.k if trials is None else whole_number("trials", trials, parsed_metric.k)
-    if n > MOST_TRIALS:
-        rule = f" must ask for at most {MOST_TRIALS} trials of a question in a run; got {n}."
+    if n > RUN_TRIALS_MAX:
+        rule = f" must ask for at most {RUN_TRIALS_MAX} trials of a question in a run; got {n}."
         raise ArgumentError("metric" if trials is None else "trials", rule)
     proper_probability("ci_prob", ci_prob, 0.95)
     return ShownTable.of(floors_of(result, [parsed_metric], n, ci_prob), "noise_floor")
@@ -103,14 +103,14 @@ def floors_of(
     rows = []
     for system, name in enumerate(result.systems):
         distributions = _differences(result, system, metrics, trials)
-        for metric, (difference, chance) in zip(metrics, distributions, strict=True):
-            cumulative = np.cumsum(chance)
-            # Rounding of the sum must not take the floor a step too far.
+        for metric, (difference, probability) in zip(metrics, distributions, strict=True):
+            cumulative = np.cumsum(probability)
+            # Rounding errors of the sum must not move the floor by a step.
             step = int(np.searchsorted(cumulative, ci_prob - 1e-12))
             step = min(step, len(cumulative) - 1)
             row = {
                 "system": name, "metric": metric.label, "trials": trials,
-                "sd": float(np.sqrt(chance @ difference**2)), "floor": float(difference[step]),
+                "sd": float(np.sqrt(probability @ difference**2)), "floor": float(difference[step]),
                 "prob_within": float(min(cumulative[step], 1.0)),
             }  # fmt: skip
             rows.append({**row, "sentence": _sentence(row, ci_prob, result.scale.scores)})
@@ -120,16 +120,16 @@ def floors_of(
 def _differences(
     result: Result, system: int, metrics: Sequence[Metric], trials: int
 ) -> list[tuple[Array, Array]]:
-    """Absolute differences of two runs of a system in rising order, and their probabilities.
+    """Absolute differences of two runs of a system, ascending, and their probabilities.
 
-    By draws: of p of all questions, and of pairs of runs given these.
+    Estimated from draws of all success probabilities, and of pairs of runs given these.
     """
     scale, rng = result.scale, np.random.default_rng(_SEED)
     judged: list[Any] = [scale.judged(metric) for metric in metrics]
     share, questions = question_shares(result), result.counts.shape[1]
     size, pairs = (
         int(np.clip(work / questions, fewest, most)) for fewest, most, work in
-        (_PROBABILITIES, _PAIRS)
+        (_DRAWS_OF_P, _PAIRS_OF_RUNS)
     )  # fmt: skip
     p, hyper = draws_of_p(result, system, judged, size, rng)
     if result.study.judge_rates is not None:

@@ -100,18 +100,19 @@ def question_table(
     Notes
     -----
     Mean, sd, ``information`` and influence are not simulated, nor is ``prob_flip`` of right and
-    wrong. Intervals, ``prob_saturated`` and ``prob_weaker`` are of draws of p, or of the
-    probabilities of scores, always the same: 2000 for every distinct question where these are very
-    many, and up to 40,000. Ends of intervals are then right to 1% of the width, or .3%.
+    wrong. Intervals, ``prob_saturated`` and ``prob_weaker`` are from draws with a fixed seed of p,
+    or of the probabilities of scores: 2000 for every distinct question where these are very many,
+    and up to 40,000. The error of ends of intervals is then 1% of the width, or 0.3%.
 
     Leaving a question out removes its likelihood from the posterior of the difficulty distribution,
-    as in `bayesatk.checks.exact_loo`: exact under one Beta; under several families the error is
-    that of the points on which they are integrated, about 1e-3 with very few questions and 1e-4
-    with hundreds; of scores 0.03 posterior sds of the metric, and 0.1 with less than ten questions.
-    With groups, covariates, prior trials or a judge it rests on 800 points, with draws of the
-    effects of groups at each, and is right to about 0.03 posterior sds of the metric; where weights
-    without a question cannot be trusted, the model is fitted again. Without a question its prior
-    trials are left out, too, and groups have the weights that are left.
+    as in `bayesatk.checks.exact_loo`. This is exact for one Beta. For several families the error of
+    the integration over hyperparameters is about 1e-3 with very few questions and 1e-4 with
+    hundreds; for scores it is 0.03 posterior sds of the metric, and 0.1 with less than ten
+    questions. With groups, covariates, prior trials or a judge, importance sampling with 800
+    hyperparameters, and draws of the effects of groups for each, has an error of about 0.03
+    posterior sds of the metric; where its weights without a question cannot be trusted, the model
+    is fitted again. The prior trials of a question are left out with it, and groups then have the
+    weights of their other questions.
 
     A weaker system is one whose posterior mean of the metric is worse. ``prob_weaker`` is the
     posterior predictive probability of as few successes in as many new trials of the question by a
@@ -148,18 +149,18 @@ def question_table(
         raise ArgumentError("margin", rule)
     column = TARGETS.index(target)
     if other is not None:
-        return _of_pair(
+        return _pair_table(
             result,
             parsed_metric,
-            _place(result, "system", system),
-            _place(result, "other", other),
+            _position(result, "system", system),
+            _position(result, "other", other),
             column,
         )
     systems = result.positions(system)
 
     def of_systems() -> pd.DataFrame:
-        all_systems = _Systems(result, parsed_metric)
-        tables = [_of_system(all_systems, index, column, margin) for index in systems]
+        all_systems = _SystemPosteriors(result, parsed_metric)
+        tables = [_system_table(all_systems, index, column, margin) for index in systems]
         return pd.concat(tables, ignore_index=True)
 
     # A report asks for it more than once.
@@ -181,15 +182,15 @@ def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
     return parsed_metric
 
 
-def _place(result: Result, name: str, label: object) -> int:
+def _position(result: Result, name: str, label: object) -> int:
     """Return the position of a system."""
     (position,) = result.positions([label], name)
     return position
 
 
 @dataclass(frozen=True)
-class _Systems:
-    """The systems of a result, each worked out once."""
+class _SystemPosteriors:
+    """Models and posteriors of the systems of a result, each computed once."""
 
     result: Result
     metric: Metric
@@ -223,7 +224,7 @@ class _Systems:
         tried, binary = self.result.trials > 0, self.result.data.binary
         total, number = np.zeros((2, tried.shape[1]))
         marked = binary and self.result.judges is not None
-        # By a judge the laws are of what is right, the counts of marks.
+        # With a judge, posteriors are of the truth, and counts are of marks.
         for weaker in () if marked else self.weaker(system):
             both = tried[system] & tried[weaker]
             posterior = self.posteriors[weaker]
@@ -242,7 +243,7 @@ class _Systems:
 
 
 def _scale(result: Result) -> Scale:
-    """Return the scale of the questions' laws."""
+    """Return the scale on which the posteriors of questions are."""
     return RIGHT_WRONG if result.data.binary else result.scale
 
 
@@ -258,39 +259,41 @@ def _model(result: Result, system: int, kept: Flags | None = None) -> CountModel
     return model_of(result, system, kept)
 
 
-def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.DataFrame:
+def _system_table(
+    posteriors: _SystemPosteriors, system: int, column: int, margin: float
+) -> pd.DataFrame:
     """Return the rows of one system."""
-    result, weaker = every.result, every.prob_weaker(system)
+    result, weaker = posteriors.result, posteriors.prob_weaker(system)
     tested = int((~np.isnan(weaker)).sum())
     return pd.DataFrame(
         {
-            "system": _repeated(result.systems[system], len(weaker)),
+            "system": _label_column(result.systems[system], len(weaker)),
             "question": result.data.dataset["question"].values,
-            **_groups(result),
-            "trials": result.trials[system], **_numbers(every, system, margin),
-            "influence": every.values[system].influence[:, column],
+            **_group_columns(result),
+            "trials": result.trials[system], **_columns(posteriors, system, margin),
+            "influence": posteriors.values[system].influence[:, column],
             "prob_weaker": weaker, "suspicious": weaker * tested < _ALPHA,
         }
     )  # fmt: skip
 
 
-def _numbers(every: _Systems, system: int, margin: float) -> dict[str, NDArray[Any]]:
-    """Return what is said of the questions of one system."""
-    result, posterior = every.result, every.posteriors[system]
+def _columns(posteriors: _SystemPosteriors, system: int, margin: float) -> dict[str, NDArray[Any]]:
+    """Return the columns of the questions of one system."""
+    result, posterior = posteriors.result, posteriors.posteriors[system]
     trials, mean = result.trials[system], posterior.mean
-    known = np.where(trials > 0, trials, np.nan)
+    trials_or_nan = np.where(trials > 0, trials, np.nan)
     lower, upper = posterior.quantiles(result.tails)
     interval = {"ci_lower": lower, "ci_upper": upper}
     saturated = posterior.near_an_end(margin)
     if not result.data.binary:
-        share = result.counts[system] / known[:, None]
+        share = result.counts[system] / trials_or_nan[:, None]
         flip = 1.0 - (share * posterior.p.mean(axis=0)[posterior.which]).sum(axis=1)
         return {
             "score": share @ result.scores, "mean": mean, "sd": np.sqrt(posterior.variance),
             **interval, "prob_flip": flip, "prob_saturated": saturated,
         }  # fmt: skip
     right = _right(result, system)
-    rate = right / known
+    rate = right / trials_or_nan
     flip = rate * (1.0 - mean) + (1.0 - rate) * mean
     return {
         "successes": right, "rate": rate, "mean": mean, **interval,
@@ -300,19 +303,19 @@ def _numbers(every: _Systems, system: int, margin: float) -> dict[str, NDArray[A
     }  # fmt: skip
 
 
-def _repeated(label: Any, size: int) -> NDArray[Any]:
+def _label_column(label: Any, size: int) -> NDArray[Any]:
     labels = np.empty(size, object)
     labels[:] = [label] * size
     return labels
 
 
-def _groups(result: Result) -> dict[str, NDArray[Any]]:
+def _group_columns(result: Result) -> dict[str, NDArray[Any]]:
     """Return the group and the weight of every question, where the data have them."""
     columns = result.of_questions
     return {name: columns[name] for name in (GROUP, WEIGHT) if name in columns}
 
 
-def _observed(result: Result, system: int) -> dict[str, NDArray[Any]]:
+def _observed_columns(result: Result, system: int) -> dict[str, NDArray[Any]]:
     """Return the successes of every question, or its mean score."""
     if result.data.binary:
         return {"successes": _right(result, system)}
@@ -320,8 +323,10 @@ def _observed(result: Result, system: int) -> dict[str, NDArray[Any]]:
     return {"score": result.counts[system] @ result.scores / trials}
 
 
-def _of_pair(result: Result, metric: Metric, system: int, other: int, column: int) -> pd.DataFrame:
-    """Return what every question that both tried says of the difference."""
+def _pair_table(
+    result: Result, metric: Metric, system: int, other: int, column: int
+) -> pd.DataFrame:
+    """Return a table of the difference of two systems by question, for those that both tried."""
     if system == other:
         rule = f" must be a system other than {result.systems[system]!r}."
         raise ArgumentError("other", rule)
@@ -336,18 +341,21 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
         question_values(_model(result, index, shared), judged) for index in (system, other)
     )
     difference = first.mean - second.mean
-    seen = [
-        {f"{prefix}{name}": values[shared] for name, values in _observed(result, index).items()}
+    observed = [
+        {
+            f"{prefix}{name}": values[shared]
+            for name, values in _observed_columns(result, index).items()
+        }
         for prefix, index in (("", system), ("other_", other))
     ]
     table = pd.DataFrame(
         {
-            "system": _repeated(result.systems[system], int(shared.sum())),
-            "other": _repeated(result.systems[other], int(shared.sum())),
+            "system": _label_column(result.systems[system], int(shared.sum())),
+            "other": _label_column(result.systems[other], int(shared.sum())),
             "question": result.data.dataset["question"].values[shared],
-            **{name: column_[shared] for name, column_ in _groups(result).items()},
-            "trials": trials[system, shared], **seen[0],
-            "other_trials": trials[other, shared], **seen[1],
+            **{name: column_[shared] for name, column_ in _group_columns(result).items()},
+            "trials": trials[system, shared], **observed[0],
+            "other_trials": trials[other, shared], **observed[1],
             "difference": difference, "sd": np.sqrt(first.variance + second.variance),
             "part": difference * question_shares(result, shared),
             "influence": (first.influence - second.influence)[:, column],

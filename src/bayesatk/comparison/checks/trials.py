@@ -23,23 +23,23 @@ from bayesatk.data.tally import read_trials
 from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 from bayesatk.results.views import ShownTable
 
-_MANY = 2  # labels a trial of the longest question, from which trials have no numbers in common
+_LABELS_PER_TRIAL_MAX = 2  # with more labels per trial, questions share no labels
 
 
-def _counts(question: Ints, success: Flags) -> tuple[Ints, Ints, Ints, Ints]:
-    """Successes, trials, places of the successes (from 0) and switches, by question.
+def _order_statistics(question: Ints, success: Flags) -> tuple[Ints, Ints, Ints, Ints]:
+    """Successes, trials, rank sum of the successes (from 0) and switches of every question.
 
-    Of the trials of one system in their order.
+    The arguments are the trials of one system in their order.
     """
     size = int(question.max(initial=-1)) + 1
     trials = np.bincount(question, minlength=size)
-    first = np.cumsum(trials) - trials
-    position = np.arange(len(question)) - first[question]
+    start = np.cumsum(trials) - trials
+    position = np.arange(len(question)) - start[question]
     successes = np.bincount(question, success, size).astype(np.int64)
-    late = np.bincount(question, position * success, size).astype(np.int64)
-    turn = (success[1:] != success[:-1]) & (question[1:] == question[:-1])
-    switches = np.bincount(question[1:], turn, size).astype(np.int64)
-    return successes, trials, late, switches
+    rank_sum = np.bincount(question, position * success, size).astype(np.int64)
+    switched = (success[1:] != success[:-1]) & (question[1:] == question[:-1])
+    switches = np.bincount(question[1:], switched, size).astype(np.int64)
+    return successes, trials, rank_sum, switches
 
 
 def check_trials(
@@ -132,8 +132,8 @@ def check_trials(
 
 
 @dataclass(frozen=True)
-class _Trials:
-    """The trials of a system, question after question and each in its order.
+class _OrderedTrials:
+    """The trials of a system, sorted by question and, within a question, in their order.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class _Trials:
     stopped: bool
 
 
-def _by_system(data: object, columns: dict[str, str], scale: Scores) -> dict[Any, _Trials]:
+def _by_system(data: object, columns: dict[str, str], scale: Scores) -> dict[Any, _OrderedTrials]:
     right = [value == 1.0 for value in scale.values()].index(True)
     data = data.compute() if isinstance(data, xr.DataArray) else data
     long = read_trials(data, scale, AnswerRules(), columns)
@@ -158,30 +158,30 @@ def _by_system(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
     cell, trial, code = long.rows()
     label = None
     if long.trial_labels is not None:
-        label = _places(pd.Series(list(long.trial_labels)))[trial]
+        label = _order_of_labels(pd.Series(list(long.trial_labels)))[trial]
         order = np.lexsort((label, cell))
     else:
         order = np.argsort(cell, kind="stable")
     cell, code = cell[order], code[order]
-    first = np.flatnonzero(np.append(True, cell[1:] != cell[:-1]))
-    size = np.diff(np.append(first, len(cell)))
-    number = np.arange(len(cell)) - np.repeat(first, size)  # the place in the question
+    start = np.flatnonzero(np.append(True, cell[1:] != cell[:-1]))
+    size = np.diff(np.append(start, len(cell)))
+    number = np.arange(len(cell)) - np.repeat(start, size)  # position in the question
     if label is not None:
-        labels, shared = np.unique(label[order], return_inverse=True)
-        if len(labels) <= _MANY * size.max(initial=0):
-            number = shared
+        labels, common_number = np.unique(label[order], return_inverse=True)
+        if len(labels) <= _LABELS_PER_TRIAL_MAX * size.max(initial=0):
+            number = common_number
     has_outcome = code >= 0
     system, question = np.divmod(cell[has_outcome], len(long.questions))
     number, success = number[has_outcome], code[has_outcome] == right
     stopped = long.stopped_systems(scale)
     trials = {
-        name: _Trials(
+        name: _OrderedTrials(
             question[system == index], number[system == index], success[system == index],
             bool(stopped[index]),
         )
         for index, name in enumerate(long.systems)
     }  # fmt: skip
-    if all(np.bincount(one.question, minlength=1).max() < 2 for one in trials.values()):
+    if all(np.bincount(ordered.question, minlength=1).max() < 2 for ordered in trials.values()):
         raise OutcomeError(
             "data must have the trials of some question in their order; got none with two. Counts "
             "say nothing about order."
@@ -189,8 +189,8 @@ def _by_system(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
     return trials
 
 
-def _places(trials: "pd.Series[Any]") -> Array:
-    """Return numbers that are in the order of the trials, or refuse labels that have none."""
+def _order_of_labels(trials: "pd.Series[Any]") -> Array:
+    """Return the labels of trials as numbers or times, or refuse labels without an order."""
     numbers = pd.to_numeric(trials, errors="coerce")
     if numbers.isna().any():
         times = pd.to_datetime(trials, errors="coerce", format="mixed")
@@ -204,9 +204,9 @@ def _places(trials: "pd.Series[Any]") -> Array:
     return numbers.to_numpy(float)
 
 
-def _checks(of_system: _Trials, alpha: float) -> list[dict[str, object]]:
-    successes, trials, late, switches = _counts(of_system.question, of_system.success)
-    if of_system.stopped:
+def _checks(ordered: _OrderedTrials, alpha: float) -> list[dict[str, object]]:
+    successes, trials, rank_sum, switches = _order_statistics(ordered.question, ordered.success)
+    if ordered.stopped:
         sentence = (
             "retries: not tested: the trials of a question end at its first success, which is the "
             "last trial by design."
@@ -214,18 +214,18 @@ def _checks(of_system: _Trials, alpha: float) -> list[dict[str, object]]:
         questions = int(((successes > 0) & (successes < trials)).sum())
         return [{"check": "retries", "questions": questions, "effect": np.nan, "p_value": np.nan,
                  "flagged": False, "sentence": sentence}]  # fmt: skip
-    columns = cochran(of_system.question, of_system.number, of_system.success)
+    columns = cochran(ordered.question, ordered.number, ordered.success)
     mixed = (successes > 0) & (successes < trials)
     c, n = successes[mixed], trials[mixed]
-    earliest = c * (c - 1) // 2
-    kinds = np.unique(np.stack([c, n - c], axis=1), axis=0, return_counts=True)
-    shifted = late[mixed] - earliest
-    drift, later = _test(shifted, RANK_SUM, kinds)
-    dependence, more = _test(switches[mixed], SWITCHES, kinds)
+    smallest_rank_sum = c * (c - 1) // 2
+    count_pairs = np.unique(np.stack([c, n - c], axis=1), axis=0, return_counts=True)
+    excess_ranks = rank_sum[mixed] - smallest_rank_sum
+    drift, drift_effect = _order_test(excess_ranks, RANK_SUM, count_pairs)
+    dependence, switch_excess = _order_test(switches[mixed], SWITCHES, count_pairs)
     return [
         _row("trial effects", columns.spread, columns.p_value, len(n), alpha / 2, _column_words),
-        _row("drift", later, drift, len(n), alpha / 4, _drift_words),
-        _row("dependence", -more, dependence, len(n), alpha / 4, _dependence_words),
+        _row("drift", drift_effect, drift, len(n), alpha / 4, _drift_words),
+        _row("dependence", -switch_excess, dependence, len(n), alpha / 4, _dependence_words),
     ]
 
 
@@ -237,31 +237,37 @@ def _column_words(effect: float) -> str:
     )
 
 
-def _test(values: Ints, statistic: OrderStatistic, by: tuple[Ints, Ints]) -> tuple[float, float]:
-    """P-value of the sum over questions, and its excess as a share of the expectation.
+def _order_test(
+    values: Ints, statistic: OrderStatistic, count_pairs: tuple[Ints, Ints]
+) -> tuple[float, float]:
+    """P-value of the sum over questions, and its relative excess over the expectation.
 
-    Of the places of successes that is how much more often they come second than first in a pair
-    with a failure; of switches, minus the correlation of neighbours.
+    For rank sums the excess is the share of pairs of a success and a failure in which the success
+    is later, minus the share in which it is earlier; for switches it is minus the correlation of
+    neighbouring trials.
     """
     if not len(values):
         return 1.0, float("nan")
-    parts = [(int(c), int(f), int(times)) for (c, f), times in zip(by[0], by[1], strict=True)]
-    expected = sum(times * statistic.mean(c, f) for c, f, times in parts)
+    components = [
+        (int(c), int(f), int(times))
+        for (c, f), times in zip(count_pairs[0], count_pairs[1], strict=True)
+    ]
+    expected = sum(times * statistic.mean(c, f) for c, f, times in components)
     total = int(values.sum())
-    return two_sided(total, statistic, parts), total / expected - 1.0
+    return two_sided(total, statistic, components), total / expected - 1.0
 
 
 def _drift_words(effect: float) -> str:
-    way = "late" if effect > 0 else "early"
+    direction = "late" if effect > 0 else "early"
     return (
-        f"successes come {way}: of a success and a failure of one question the success is the "
-        f"later one in {50 * (1 + effect):.0f}% of pairs"
+        f"successes come {direction}: of a success and a failure of one question the success is "
+        f"the later one in {50 * (1 + effect):.0f}% of pairs"
     )
 
 
 def _dependence_words(effect: float) -> str:
-    way = "alike" if effect > 0 else "unlike each other"
-    return f"neighbouring trials are {way} (correlation {effect:+.2f})"
+    relation = "alike" if effect > 0 else "unlike each other"
+    return f"neighbouring trials are {relation} (correlation {effect:+.2f})"
 
 
 def _row(

@@ -446,10 +446,10 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
     """Return the posterior sd of a mean over these questions, and its sd over runs.
 
     For a question with c of n trials right, c (n - c) / (n^2 (n - 1)) is an unbiased estimate of
-    the variance of its rate over runs; for single trials m (1 - m), with m the mean over all questions,
-    bounds its average. Posterior means vary as the rates do, shrunk by the prior of every question
-    if there is no pooling. Where a judge errs, another run has other labels, too: its mean is taken
-    to vary by the posterior sd.
+    the variance of its rate over runs; for single trials m (1 - m), with m the mean over all
+    questions, bounds its average. Posterior means vary as the rates do, shrunk by the prior of
+    every question if there is no pooling. Where a judge errs, another run has other labels, too:
+    its mean is taken to vary by the posterior sd.
     """
     values = metric_values(result.statistics, metric).isel(system=system)
     sd = float(values.sel(target="questions", statistic="sd"))
