@@ -278,12 +278,12 @@ def test_bad_input_is_refused_with_a_remedy(call, message) -> None:
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int16, np.int64, np.float32])
 @pytest.mark.parametrize("columns", [1, 7, 8, 64, 256, 2048])
 def test_counting_is_the_same_for_every_layout(dtype, columns) -> None:
-    from bayesatk.published._shared import count_ones
+    from bayesatk.published._shared import count_successes
 
     matrix = (np.random.default_rng(columns).random((50, columns)) < 0.6).astype(dtype)
     expected = matrix.astype(int).sum(axis=1)
     for layout in (matrix, np.asfortranarray(matrix), matrix[::-1][::-1]):
-        successes, trials = count_ones(layout)
+        successes, trials = count_successes(layout)
         np.testing.assert_array_equal(successes, expected)
         assert trials == columns
 

@@ -1,4 +1,4 @@
-"""Batches of a simulation, here or on a cluster that the user brings."""
+"""Batches of a simulation, in this process or on a cluster of the user."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +15,9 @@ def in_batches[Result](
     description: str,
     progress: bool | None,
 ) -> Iterator[tuple[int, Result]]:
-    """Yield every batch with its start: in order here, as they are done on a cluster.
+    """Yield every batch with its start: in order, or on a cluster as they are completed.
 
-    A cluster gets the function once, with all the data that it holds.
+    A cluster gets the function once, with all the data that it refers to.
     """
     if client is None:
         for start in track(starts, description, progress=progress):
@@ -27,24 +27,24 @@ def in_batches[Result](
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        # As a task, and not scattered: what a worker that dies held can be had again.
-        held = client.submit(_same, _Held(run), pure=False)
-    futures = {client.submit(_run_held, held, start, pure=False): start for start in starts}
+        # A task, not scattered data: it is computed again if the worker that holds it dies.
+        on_workers = client.submit(_identity, _HeldFunction(run), pure=False)
+    futures = {client.submit(_run_held, on_workers, start, pure=False): start for start in starts}
     for future in as_completed(futures):
         yield futures[future], future.result()
         future.release()
 
 
 @dataclass(frozen=True)
-class _Held:
-    """A function that workers hold; bare, dask would take it for a task."""
+class _HeldFunction:
+    """A wrapped function on a worker; dask would take a bare one for a task."""
 
     run: Callable[[int], Any]
 
 
-def _same(held: _Held) -> _Held:
-    return held
+def _identity(on_workers: _HeldFunction) -> _HeldFunction:
+    return on_workers
 
 
-def _run_held(held: _Held, start: int) -> Any:
-    return held.run(start)
+def _run_held(on_workers: _HeldFunction, start: int) -> Any:
+    return on_workers.run(start)

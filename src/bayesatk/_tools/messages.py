@@ -1,4 +1,4 @@
-"""Messages about arguments, to be written in the words of whoever asked."""
+"""Messages about arguments: as Python arguments, or as options of the command line."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,16 +15,16 @@ PACKAGE = str(Path(__file__).parents[1])
 class Argument:
     """An argument that a message speaks of.
 
-    A message made of text and of these can be written for whoever asked: with the arguments of
-    Python, or with the options of the command line.
+    A message made of text and arguments can be written with the arguments of Python, or with the
+    options of the command line.
 
     Parameters
     ----------
     name : str
     value : optional
-        To pass, where the message proposes one; ``...`` stands for what the reader knows.
+        Value to pass, if the message proposes one; ``...`` stands for one that the reader knows.
     function : {"tally", "load"}, optional
-        Which function of the library takes it, where the reader may have called another.
+        Function of the library that takes it, if the reader may have called another.
 
     Examples
     --------
@@ -56,20 +56,22 @@ class File:
         return f"{self.name}: "
 
 
-def source_of(value: object, most: int = 80) -> str:
+def source_of(value: object, length_max: int = 80) -> str:
     """Return a value as Python writes it, short; ``...`` for an ellipsis."""
     if value is ...:
         return "..."
     if isinstance(value, Mapping):
-        pairs = [f"{source_of(a, most)}: {source_of(b, most)}" for a, b in value.items()]
+        pairs = [
+            f"{source_of(a, length_max)}: {source_of(b, length_max)}" for a, b in value.items()
+        ]
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, float):
         short = f"{value:g}"
         return short if float(short) == value else repr(value)  # as written it must be this number
     if isinstance(value, list):
-        return f"[{', '.join(source_of(element, most) for element in value)}]"
+        return f"[{', '.join(source_of(element, length_max) for element in value)}]"
     text = repr(value)
-    return text if len(text) <= most else text[: most - 3] + "..."
+    return text if len(text) <= length_max else text[: length_max - 3] + "..."
 
 
 class Message(Exception):
@@ -104,7 +106,7 @@ class ArgumentError(Message, ValueError):
 
 
 def real_number(name: str, value: object) -> float:
-    """Return a number as a float, or refuse what is none.
+    """Return a number as a float, or refuse another type.
 
     Examples
     --------
@@ -132,7 +134,7 @@ def positive_number(name: str, value: object, advice: str) -> float:
 
 
 def whole_number(name: str, value: object, least: int = 1) -> int:
-    """Return a whole number of at least so much, or refuse.
+    """Return a whole number of at least `least`, or refuse.
 
     Examples
     --------

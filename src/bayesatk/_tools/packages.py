@@ -1,8 +1,8 @@
-"""Packages that one part of the library needs: asked for before it starts to work."""
+"""Optional packages: what needs which, checked before the work starts."""
 
 from importlib.util import find_spec
 
-# What needs packages that closed forms, readers and tables do without, and these packages.
+# What needs optional packages, and these packages.
 COMMAND = ("the bayesatk command", "typer", "rich")
 PLOTS = ("bayesatk.plots", "matplotlib")
 REPORT = ("a report", "matplotlib")
@@ -11,12 +11,12 @@ SAMPLING = ("sampling (bayesatk.sample and bayesatk.models)", "pymc", "nutpie")
 
 
 def require(user: str, *packages: str) -> None:
-    """Refuse what cannot work, with the line that installs what is missing.
+    """Raise an error with the command that installs the missing packages.
 
     Parameters
     ----------
     user : str
-        What needs the packages, as a reader knows it: "bayesatk.report".
+        What needs the packages, such as "bayesatk.report".
     *packages : str
         Their names, by which they are imported and installed.
 

@@ -1,4 +1,4 @@
-"""A progress bar for whoever is watching: none in pipes, and none for what is quickly done."""
+"""A progress bar on terminals and in notebooks, after two seconds."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,8 +10,8 @@ from typing import Any
 
 _PATIENCE = 2.0  # seconds without a bar
 
-# Two bars at once overwrite each other's lines, so that a loop inside a loop shows none.
-_SHOWN: ContextVar[bool] = ContextVar("bayesatk_progress_shown", default=False)
+# Two bars would overwrite each other's lines, so a loop inside a loop shows none.
+_BAR_IS_SHOWN: ContextVar[bool] = ContextVar("bayesatk_progress_shown", default=False)
 
 
 def track[Item](
@@ -40,14 +40,14 @@ def track[Item](
 
     Notes
     -----
-    Time is looked at between items: one item that takes minutes is not interrupted for a bar.
+    The time is checked between items only.
 
     Examples
     --------
     >>> [2 * number for number in track([1, 2, 3], "doubling")]
     [2, 4, 6]
     """
-    if progress is False or _SHOWN.get() or (progress is None and not watched()):
+    if progress is False or _BAR_IS_SHOWN.get() or (progress is None and not watched()):
         yield from items
         return
     begin = monotonic() + (0.0 if progress else _PATIENCE)
@@ -55,16 +55,16 @@ def track[Item](
     bar: Any = None
     try:
         for done, item in enumerate(items):
-            if bar is None and monotonic() >= begin and not _SHOWN.get():
+            if bar is None and monotonic() >= begin and not _BAR_IS_SHOWN.get():
                 bar = _bar(description, size)
-                _SHOWN.set(True)
+                _BAR_IS_SHOWN.set(True)
             if bar is not None:
                 bar.update(bar.task_ids[0], completed=done)
             yield item
     finally:
         if bar is not None:
             bar.stop()
-            _SHOWN.set(False)
+            _BAR_IS_SHOWN.set(False)
 
 
 def watched() -> bool:

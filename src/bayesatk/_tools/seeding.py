@@ -1,4 +1,4 @@
-"""One way to accept randomness, and to record it."""
+"""Random generators from the argument `rng`, and the seed that results record."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """Linear algebra on one thread.
 
-The matrices of an evaluation are small: a second thread takes twice the processor time, and where
-other work needs the cores, threads that wait for each other take longer than one alone.
+The matrices of an evaluation are small: a second thread doubles the processor time, and on busy
+cores threads that wait for each other take longer than one alone.
 """
 
 from collections.abc import Iterator

@@ -63,13 +63,13 @@ def chance_words(event: str, probability: float) -> str:
 
 
 def share_error(share: float, draws: float) -> float:
-    """Return the Monte Carlo standard error of a share of draws; of none or all, as if of one more.
+    """Return the Monte Carlo standard error of a share of draws, positive for 0 and 1, too.
 
     Examples
     --------
     >>> round(share_error(0.5, 100), 3), round(share_error(0.0, 98), 4)
     (0.05, 0.0101)
     """
-    least = 1.0 / (draws + 2.0)
-    inside = min(max(share, least), 1.0 - least)
+    share_min = 1.0 / (draws + 2.0)
+    inside = min(max(share, share_min), 1.0 - share_min)
     return math.sqrt(inside * (1.0 - inside) / draws)

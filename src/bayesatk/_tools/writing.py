@@ -2,7 +2,7 @@
 
 What is new is written beside the target under a hidden name, and renamed onto it when it is
 complete. A process that is killed leaves the old file or the new one, and perhaps a hidden
-``.NAME.….unfinished``, which the next writer to the folder removes: nobody holds its lock any more.
+``.NAME.….unfinished``, which the next writer to the folder removes because its lock is free.
 """
 
 import ctypes
@@ -48,10 +48,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     b'1 2 3'
     """
     target = Path(os.path.realpath(path))
-    mode = _mode(path, target)
+    mode = _permissions(path, target)
     beside = None
     try:
-        with _held_beside(target, Path.touch) as beside:
+        with _locked_temporary(target, Path.touch) as beside:
             with beside.open("rb+") as file:
                 yield file
                 file.flush()
@@ -60,7 +60,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
                 beside.chmod(mode)
             beside.replace(target)
     except OSError as error:
-        raise _unwritten(path, error) from error
+        raise _write_error(path, error) from error
     finally:
         if beside is not None:
             beside.unlink(missing_ok=True)
@@ -75,46 +75,46 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     beside = None
     try:
-        with _held_beside(target, Path.mkdir) as beside:
+        with _locked_temporary(target, Path.mkdir) as beside:
             yield beside
             if target.exists():
-                _exchange(beside, target)
+                _exchange_names(beside, target)
             else:
                 beside.rename(target)
     except OSError as error:
-        raise _unwritten(path, error) from error
+        raise _write_error(path, error) from error
     finally:
         if beside is not None:
             shutil.rmtree(beside, ignore_errors=True)
 
 
-def _mode(path: Path, target: Path) -> int | None:
+def _permissions(path: Path, target: Path) -> int | None:
     """Return the permissions of the file that is there, None if there is none; refuse others."""
     try:
         mode_bits = target.stat().st_mode
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unwritten(path, error) from None
+        raise _write_error(path, error) from None
     if not stat.S_ISREG(mode_bits):
         kind = "a folder" if stat.S_ISDIR(mode_bits) else "a pipe or device"
         raise ArgumentError("path", f" must be that of a file; {path} is {kind}. Name another.")
     return stat.S_IMODE(mode_bits)
 
 
-def _beside(target: Path) -> Path:
+def _temporary_path(target: Path) -> Path:
     # Systems allow names of 255 characters.
     return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.unfinished")
 
 
 @contextmanager
-def _held_beside(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+def _locked_temporary(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """Make a file or folder beside the target, which no other writer removes while it is held."""
-    for left in target.parent.glob(".*.unfinished"):
-        _remove_left(left)
+    for abandoned in target.parent.glob(".*.unfinished"):
+        _remove_abandoned(abandoned)
     handle = None
-    while handle is None:  # until it is not taken for one that was left, before it is locked
-        beside = _beside(target)
+    while handle is None:  # again if another writer removed it before it was locked
+        beside = _temporary_path(target)
         make(beside)
         handle = _lock(beside)
     try:
@@ -152,8 +152,8 @@ def lock(handle: int) -> None:
         return
 
 
-def _remove_left(path: Path) -> None:
-    """Remove what a writer left that was killed: its lock is free."""
+def _remove_abandoned(path: Path) -> None:
+    """Remove the temporary file of a writer that was killed, whose lock is free."""
     with suppress(OSError):
         handle = _lock(path)
         if handle is not None:
@@ -163,13 +163,13 @@ def _remove_left(path: Path) -> None:
                 os.close(handle)
 
 
-def _unwritten(path: Path, error: OSError) -> OSError:
-    """Return the error of the same kind that says what became of the file."""
+def _write_error(path: Path, error: OSError) -> OSError:
+    """Return an error of the same kind that says that the old file is unchanged."""
     why = f"{error.strerror or error}. Nothing was written, and what was there is as it was"
     return OSError(error.errno or 0, why, str(path))
 
 
-def _exchange(new: Path, old: Path) -> None:
+def _exchange_names(new: Path, old: Path) -> None:
     """Give two folders each other's name."""
     if sys.platform == "linux":
         rename = getattr(ctypes.CDLL(None), "renameat2", None)
@@ -177,7 +177,7 @@ def _exchange(new: Path, old: Path) -> None:
         at_fdcwd, rename_exchange = -100, 2  # as for renameat2(2)
         if rename and rename(at_fdcwd, names[0], at_fdcwd, names[1], rename_exchange) == 0:
             return
-    aside = _beside(old)
+    aside = _temporary_path(old)
     old.rename(aside)
     try:
         new.rename(old)
@@ -199,10 +199,11 @@ def replacing_text(path: Path) -> Iterator[TextIO]:
 
 
 class Deferred(io.RawIOBase):
-    """A file that takes whatever is written, and raises what went wrong when it is asked.
+    """A file whose write errors are raised by `check` instead of by ``write``.
 
-    HDF5 crashes the interpreter if it cannot write while it closes a file (h5py 3.16). So it is not
-    told of a full disk: from the first error on, what it writes is dropped, and it reads zeros.
+    HDF5 crashes the interpreter if it cannot write while it closes a file (h5py 3.16). So errors,
+    such as a full disk, are kept from it: after the first one data are dropped, and reads give
+    zeros. The caller gets the error from `check`.
 
     Parameters
     ----------

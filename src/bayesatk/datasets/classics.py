@@ -13,7 +13,7 @@ _BATTING = (
     ("Campaneris", 9, 159, 558), ("Munson", 8, 129, 408), ("Alvis", 7, 14, 70),
 )  # fmt: skip
 
-# Of 100 samples of each puzzle, how many solve it.
+# Number of solutions among 100 samples of each puzzle.
 _GAME_OF_24 = {
     "plain": (
         1, 0, 0, 0, 2, 0, 0, 2, 2, 1, 0, 0, 0, 1, 0, 0, 0, 56, 0, 0, 5, 0, 0, 0, 0, 0, 1, 42, 0,
@@ -47,7 +47,7 @@ def rat_tumors() -> Outcomes:
     >>> data.trials.sizes["question"], int(data.successes.sum()), int(data.trials.sum())
     (71, 267, 1739)
     """
-    # (tumors, rats, groups with those counts), in the order of the book's table.
+    # (tumors, rats, number of groups with those counts), in the order of the book's table.
     rats = (
         (0, 20, 7), (0, 19, 4), (0, 18, 2), (0, 17, 1), (1, 20, 4), (1, 19, 2), (1, 18, 2),
         (3, 27, 1), (2, 25, 1), (2, 24, 1), (2, 23, 1), (2, 20, 6), (1, 10, 1), (5, 49, 1),
@@ -83,7 +83,7 @@ def batting_1975() -> Outcomes:
 def batting_1975_remaining() -> Outcomes:
     """Hits of the same 18 players in the rest of the 1970 season, to check predictions.
 
-    Source and licence as `batting_1975`.
+    Source and licence as for `batting_1975`.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def tau_bench_airline() -> Outcomes:
 def game_of_24() -> Outcomes:
     """Game of 24: GPT-4 with two prompts on 100 puzzles, 100 samples of each.
 
-    Puzzles are numbered by the time that people take for them. Source: Yao et al. 2023,
+    Puzzles are numbered by the time that people need for them. Source: Yao et al. 2023,
     arXiv:2305.10601, and the logs of its repository princeton-nlp/tree-of-thought-llm, which give
     the published means .073 and .040 and bests of 100 of .33 and .49. Licence: MIT; counts are
     facts.

@@ -1,4 +1,4 @@
-"""Arguments of priors: checked, and made plain; the difficulty families."""
+"""Checks of the arguments of priors, and the difficulty families."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,10 +8,10 @@ import numpy as np
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import ArgumentError, real_number
 
-_MOST = 1e12  # of a Dirichlet parameter
+_CONCENTRATION_MAX = 1e12  # largest Dirichlet parameter
 
 
-def positive_numbers(prior: Any, *names: str, of: str = "prior") -> None:
+def check_positive(prior: Any, *names: str, of: str = "prior") -> None:
     """Check that fields of a prior are finite and above 0."""
     for name in names:
         value = real_number(f"{of}: {name}", getattr(prior, name))
@@ -23,25 +23,25 @@ def positive_numbers(prior: Any, *names: str, of: str = "prior") -> None:
         object.__setattr__(prior, name, value)
 
 
-def beta_parameters(prior: Any, name: str, improper: bool = False) -> None:
+def check_beta_parameters(prior: Any, name: str, improper: bool = False) -> None:
     """Check that a field is two Beta parameters > 0, or (a, -a) where that may be."""
     value = getattr(prior, name)
     values = tuple(value) if isinstance(value, tuple | list | np.ndarray) else ()
     pair = tuple(real_number(f"prior: {name}", number) for number in values)
     proper = len(pair) == 2 and bool(np.isfinite(pair).all()) and pair[0] > 0.0
     if not proper or not (pair[1] > 0.0 or (improper and pair[1] == -pair[0])):
-        more = (
+        improper_note = (
             f" The {name} may also be (a, -a) with a > 0, which is improper, as in "
             "HyperPrior.bda3()."
         )
         raise ValueError(
             f"prior: {name} must be two Beta parameters > 0; got {value!r:.80}. (1, 1) is uniform."
-            + improper * more
+            + improper * improper_note
         )
     object.__setattr__(prior, name, pair)
 
 
-def concentration(prior: Any, name: str, size: int | None = None) -> None:
+def check_concentration(prior: Any, name: str, size: int | None = None) -> None:
     """Check that a field is one Dirichlet parameter, or one for each category.
 
     Parameters
@@ -49,7 +49,7 @@ def concentration(prior: Any, name: str, size: int | None = None) -> None:
     prior : prior
     name : str
     size : int, optional
-        Of the tuple that it must be.
+        Required number of parameters.
     """
     value = getattr(prior, name)
     try:
@@ -57,10 +57,10 @@ def concentration(prior: Any, name: str, size: int | None = None) -> None:
     except ValueError:
         array = np.array(None)
     numbers = array.dtype.kind in "iuf" and array.ndim <= 1 and array.size > 0
-    if not numbers or not ((array > 0) & (array <= _MOST)).all():
+    if not numbers or not ((array > 0) & (array <= _CONCENTRATION_MAX)).all():
         raise ValueError(
-            f"prior: {name} must be finite and > 0, at most {_MOST:g}: one number or one for each "
-            f"category; got {value!r:.80}. 1.0 is uniform."
+            f"prior: {name} must be finite and > 0, at most {_CONCENTRATION_MAX:g}: one number or "
+            f"one for each category; got {value!r:.80}. 1.0 is uniform."
         )
     if size is not None and array.shape != (size,):
         raise ValueError(f"prior: {name} must be {size} parameters > 0; got {value!r:.80}.")
@@ -68,8 +68,8 @@ def concentration(prior: Any, name: str, size: int | None = None) -> None:
     object.__setattr__(prior, name, plain)
 
 
-def spread(value: float | tuple[float, ...], categories: int, name: str) -> Array:
-    """Return the concentration of every category."""
+def concentration_vector(value: float | tuple[float, ...], categories: int, name: str) -> Array:
+    """Return the Dirichlet parameter of every category."""
     values = np.asarray(value, float)
     if values.ndim and len(values) != categories:
         raise ValueError(
@@ -80,7 +80,7 @@ def spread(value: float | tuple[float, ...], categories: int, name: str) -> Arra
 
 
 DIFFICULTY_FAMILIES = ("beta", "inflated", "mixture")  # shapes of the distribution
-Families = Any  # what `family_probabilities` takes
+Families = Any  # a type of argument of `family_probabilities`
 
 
 def family_probabilities(difficulty: object) -> tuple[tuple[str, float], ...]:

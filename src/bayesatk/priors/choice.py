@@ -1,4 +1,4 @@
-"""Which prior a model gets: the one given, checked, or its default; weaker ones; as plain data."""
+"""Choice of a prior: the one given, checked, or the default; power-scaled; as plain data."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
@@ -17,16 +17,16 @@ from bayesatk.priors import (
     family_probabilities,
 )
 
-_KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(AnyPrior)}
-_SCALED = ("alpha", "beta", "mean", "icc", "concentration")  # parameters on the logit scale
+_PRIOR_CLASSES: dict[str, Any] = {kind.__name__: kind for kind in get_args(AnyPrior)}
+_POWER_SCALED = ("alpha", "beta", "mean", "icc", "concentration")  # multiplied by the power
 
 
 def power_scaled[Kind: Prior | CategoryPrior](prior: Kind, power: float) -> Kind:
     """Return the prior with its density on the logit scale raised to a power, as `Fields.scaled`.
 
     That multiplies every Beta or Dirichlet parameter by the power, and divides normal variances by
-    it: ``power=0.5`` halves what the prior says. The shares of difficulty families stay, and the sd
-    of groups.
+    it: with ``power=0.5`` the prior counts half as much. The probabilities of difficulty families,
+    their shares and the prior of the sd of groups are unchanged.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def power_scaled[Kind: Prior | CategoryPrior](prior: Kind, power: float) -> Kind
             tuple(power * number for number in value) if isinstance(value, tuple) else power * value
         )
 
-    names = [field.name for field in fields(prior) if field.name in _SCALED]
+    names = [field.name for field in fields(prior) if field.name in _POWER_SCALED]
     changed = {name: scaled(getattr(prior, name)) for name in names}
     for name in ("slope_sd", "shape_scale"):
         if hasattr(prior, name):
@@ -141,7 +141,7 @@ def prior_from(described: Mapping[str, Any]) -> Any:
         for name, value in described.items()
         if name != "kind"
     }
-    return _KINDS[described["kind"]](**values)
+    return _PRIOR_CLASSES[described["kind"]](**values)
 
 
 def describe_prior(prior: AnyPrior) -> dict[str, object]:

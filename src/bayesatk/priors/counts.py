@@ -7,16 +7,16 @@ from bayesatk._tools.messages import whole_number
 from bayesatk.priors.arguments import (
     DIFFICULTY_FAMILIES,
     Families,
-    beta_parameters,
-    concentration,
+    check_beta_parameters,
+    check_concentration,
+    check_positive,
+    concentration_vector,
     family_probabilities,
-    positive_numbers,
-    spread,
 )
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal, Normal, StudentT
 
 INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior of questions never, always and sometimes solved
-_WRONG_ANSWERS = 20  # that a question may get, at least, where their number is not known
+_WRONG_ANSWERS_MIN = 20  # possible wrong answers of a question if their number is not stated
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class BetaPrior:
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        positive_numbers(self, "alpha", "beta")
+        check_positive(self, "alpha", "beta")
 
     def vector(self, categories: int = 2) -> Array:
         """Concentration of wrong and of right: a Beta is a Dirichlet of two categories.
@@ -47,7 +47,7 @@ class BetaPrior:
         >>> BetaPrior(2.0, 1.0).vector().tolist()
         [1.0, 2.0]
         """
-        return spread((self.beta, self.alpha), categories, "alpha and beta")
+        return concentration_vector((self.beta, self.alpha), categories, "alpha and beta")
 
 
 @dataclass(frozen=True)
@@ -90,19 +90,19 @@ class HyperPrior:
         that sd is 1, two of three groups have means within 0.27 and 0.73 around a typical one of
         0.5.
     shape_scale : float
-        Of scored categories, the prior scale of each coefficient of the base (see Notes).
+        For scored categories, the prior scale of each coefficient of the base measure (see Notes).
 
     Notes
     -----
-    Of scored categories p is the expected score of a question on the scale from 0 (lowest) to 1
-    (highest), and its distribution is a difficulty family as for right and wrong. Given p, a mark
-    is in level c with probability proportional to ``b_c exp(t s_c)``: s are the scores on that
-    scale, b is a base that all questions share, and t is such that the expected score is p. The log
-    of the base is a sum of up to five functions of the level (the ends, then polynomials of the
-    score), orthogonal to constants and to the score and of mean square one; their coefficients are
-    Student t with 3 degrees of freedom and scale `shape_scale`: heavy tails, because marks of a
-    question that lie within a few hundredths of the scale need coefficients ten times as large as
-    usual. With two levels there are none, and p is the success probability.
+    For scored categories p is the expected score of a question on the scale from 0 (lowest) to 1
+    (highest), and its distribution is a difficulty family as for right and wrong. Given p, the
+    score of a trial is ``s_c`` with probability proportional to ``b_c exp(t s_c)``: an exponential
+    family with a base measure b that all questions share, and t such that the expected score is p.
+    The log of the base measure is a sum of up to five functions of the level (the ends, then
+    polynomials of the score), orthogonal to constants and to the score and of mean square one.
+    Their coefficients are Student t with 3 degrees of freedom and scale `shape_scale`: heavy tails,
+    because scores of a question within a few hundredths of the scale need coefficients ten times as
+    large as usual. With two levels there are none, and p is the success probability.
 
     See Also
     --------
@@ -128,11 +128,11 @@ class HyperPrior:
     shape_scale: float = 2.0
 
     def __post_init__(self) -> None:
-        beta_parameters(self, "mean")
-        beta_parameters(self, "icc", improper=True)
-        concentration(self, "atoms", 3)
-        concentration(self, "share", 2)
-        positive_numbers(self, "slope_sd", "group_sd", "shape_scale")
+        check_beta_parameters(self, "mean")
+        check_beta_parameters(self, "icc", improper=True)
+        check_concentration(self, "atoms", 3)
+        check_concentration(self, "share", 2)
+        check_positive(self, "slope_sd", "group_sd", "shape_scale")
         default = DIFFICULTY_FAMILIES if self.proper else DIFFICULTY_FAMILIES[:1]
         families = family_probabilities(default if self.families is None else self.families)
         if not self.proper and families != (("beta", 1.0),):
@@ -149,7 +149,7 @@ class HyperPrior:
 
     def vector(self, categories: int = 2) -> Array:
         """Concentration of the mean: of wrong and of right."""
-        return spread(self.mean[::-1], categories, "mean")
+        return concentration_vector(self.mean[::-1], categories, "mean")
 
     @property
     def proper(self) -> bool:
@@ -158,7 +158,7 @@ class HyperPrior:
 
     @property
     def family_prior(self) -> dict[str, float]:
-        """Prior probability of each family that has any."""
+        """Prior probability of each family with a positive one."""
         return dict(self.families)
 
     def of_family(self, name: str) -> "HyperPrior":
@@ -187,7 +187,7 @@ class HyperPrior:
         grouped : bool
             Whether questions have group effects.
         shapes : int
-            Number of functions of the level that marks in more than two levels have a base of.
+            Number of functions of the level in the base measure of scored categories.
 
         Examples
         --------
@@ -212,7 +212,7 @@ class HyperPrior:
 def _effects(
     prior: "HyperPrior | DirichletHyperPrior", slopes: int, grouped: bool
 ) -> tuple[Field, ...]:
-    """Return the fields of what moves the mean of a question."""
+    """Return the fields of the effects of covariates and groups on the mean of a question."""
     slope = Field("slopes", Normal(prior.slope_sd), slopes, "direction")
     group_sd = Field("group_sd", HalfNormal(prior.group_sd))
     return (slope,) * (slopes > 0) + (group_sd,) * grouped
@@ -241,11 +241,11 @@ class DirichletPrior:
     concentration: float | tuple[float, ...] = 1.0
 
     def __post_init__(self) -> None:
-        concentration(self, "concentration")
+        check_concentration(self, "concentration")
 
     def vector(self, categories: int) -> Array:
         """Concentration of each category."""
-        return spread(self.concentration, categories, "concentration")
+        return concentration_vector(self.concentration, categories, "concentration")
 
 
 @dataclass(frozen=True)
@@ -284,12 +284,12 @@ class DirichletHyperPrior:
     group_sd: float = 1.0
 
     def __post_init__(self) -> None:
-        concentration(self, "mean")
-        beta_parameters(self, "icc")
-        positive_numbers(self, "slope_sd", "group_sd")
+        check_concentration(self, "mean")
+        check_beta_parameters(self, "icc")
+        check_positive(self, "slope_sd", "group_sd")
 
     def fields(self, categories: int, slopes: int = 0, grouped: bool = False) -> Fields:
-        """Return the prior of the hyperparameters of so many categories.
+        """Return the prior of the hyperparameters for a number of categories.
 
         Examples
         --------
@@ -301,7 +301,7 @@ class DirichletHyperPrior:
 
     def vector(self, categories: int) -> Array:
         """Concentration of the mean vector."""
-        return spread(self.mean, categories, "mean")
+        return concentration_vector(self.mean, categories, "mean")
 
 
 @dataclass(frozen=True)
@@ -340,7 +340,7 @@ class AnswerPrior:
     choices: int | None = None
 
     def __post_init__(self) -> None:
-        positive_numbers(self, "concentration", of="answer_prior")
+        check_positive(self, "concentration", of="answer_prior")
         unseen = self.unseen
         object.__setattr__(self, "unseen", whole_number("answer_prior: unseen", unseen, 0))
         if not isinstance(self.unseen_correct, bool):
@@ -364,14 +364,14 @@ class AnswerPrior:
 
 @dataclass(frozen=True)
 class AnswerHyperPrior:
-    """Prior of how wrong answers agree, for votes under partial pooling.
+    """Prior of the agreement of wrong answers, for votes under partial pooling.
 
     A question has W possible wrong answers, whose shares among its wrong trials are
     ``Dirichlet(c, ..., c)``, independent of how many trials are wrong. All questions of a system
     share ``c = (1 - r) / (W r)``, where r is the intraclass correlation of wrong answers: two of
-    them agree with probability ``r + (1 - r) / W``. Where some trial has no answer, having none is
-    one more part of the Dirichlet distribution, which has the mean s, and the answers have
-    parameters ``c (1 - s)``.
+    them agree with probability ``r + (1 - r) / W``. Where some trial has no answer, abstaining is
+    one more category of the Dirichlet distribution, with mean s, and the answers have parameters
+    ``c (1 - s)``.
 
     Parameters
     ----------
@@ -397,7 +397,7 @@ class AnswerHyperPrior:
     choices: int | None = None
 
     def __post_init__(self) -> None:
-        beta_parameters(self, "icc")
+        check_beta_parameters(self, "icc")
         if self.choices is not None:
             choices = whole_number("answer_prior: choices", self.choices, 2)
             object.__setattr__(self, "choices", int(choices))
@@ -422,7 +422,7 @@ class AnswerHyperPrior:
         (20, 3)
         """
         if self.choices is None:
-            return max(_WRONG_ANSWERS, 2 * distinct)
+            return max(_WRONG_ANSWERS_MIN, 2 * distinct)
         if distinct >= self.choices:
             raise ValueError(
                 "answer_prior: choices must be more than the different wrong answers to any "

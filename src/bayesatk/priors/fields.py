@@ -1,8 +1,8 @@
 """Declared priors: named fields with their distributions.
 
-Whatever needs a prior takes it from here: log densities and even points of the closed forms, and
-the variables of PyMC models. Every field has unconstrained coordinates x, and densities are those
-of x, so that they include the Jacobian.
+The closed forms take log densities and quantile functions from here, the PyMC models their
+variables. Every field has unconstrained coordinates x, and densities are those of x, so that they
+include the Jacobian.
 """
 
 from abc import ABC, abstractmethod
@@ -28,8 +28,8 @@ from scipy.special import (
 
 from bayesatk._tools.arrays import Array, Flags
 
-_FARTHEST = 600.0  # logits or logs, within double precision
-_STEEPEST = 50.0  # log of a heavy-tailed number over its coordinate: larger ones have no mass
+_COORDINATE_MAX = 600.0  # of logits and logs, whose exponentials then are finite
+_LOG_STRETCH_MAX = 50.0  # log of a Student t number over its coordinate; negligible mass beyond
 
 
 class Distribution(ABC):
@@ -51,7 +51,7 @@ class Distribution(ABC):
 
     @abstractmethod
     def from_uniform(self, u: Array) -> Array:
-        """Coordinates of uniform numbers, both of shape (..., size)."""
+        """Quantile function: coordinates of uniform numbers, both of shape (..., size)."""
 
     def values(self, x: Array) -> Array:
         """Quantity at coordinates (..., size)."""
@@ -98,7 +98,7 @@ class Beta(Distribution):
         with np.errstate(divide="ignore"):
             low = logit(betaincinv(self.a, self.b, u))
             high = -logit(betaincinv(self.b, self.a, 1.0 - u))
-        return np.clip(np.where(low < 0.0, low, high), -_FARTHEST, _FARTHEST)
+        return np.clip(np.where(low < 0.0, low, high), -_COORDINATE_MAX, _COORDINATE_MAX)
 
     def values(self, x: Array) -> Array:
         """Probabilities at logits (..., 1); shape (...)."""
@@ -107,7 +107,7 @@ class Beta(Distribution):
     def coordinates(self, values: Array) -> Array:
         """Logits (..., 1) of probabilities (...)."""
         with np.errstate(divide="ignore"):
-            return np.clip(logit(values), -_FARTHEST, _FARTHEST)[..., None]
+            return np.clip(logit(values), -_COORDINATE_MAX, _COORDINATE_MAX)[..., None]
 
     def scaled(self, power: float) -> "Beta":
         """Return the Beta whose parameters are multiplied by the power."""
@@ -163,7 +163,7 @@ class Dirichlet(Distribution):
     def coordinates(self, values: Array) -> Array:
         """Log ratios (..., size) of shares (..., size + 1) to the last."""
         with np.errstate(divide="ignore"):
-            logs = np.maximum(np.log(values), -_FARTHEST)
+            logs = np.maximum(np.log(values), -_COORDINATE_MAX)
         return np.asarray(logs[..., :-1] - logs[..., -1:])
 
     def scaled(self, power: float) -> "Dirichlet":
@@ -185,7 +185,7 @@ class Normal(Distribution):
 
     def from_uniform(self, u: Array) -> Array:
         """Return normal quantiles."""
-        return np.clip(self.sd * ndtri(u), -_FARTHEST, _FARTHEST)
+        return np.clip(self.sd * ndtri(u), -_COORDINATE_MAX, _COORDINATE_MAX)
 
     def scaled(self, power: float) -> "Normal":
         """Return the normal whose variance is divided by the power."""
@@ -196,8 +196,9 @@ class Normal(Distribution):
 class StudentT(Distribution):
     """Student t distribution around 0.
 
-    The number is ``z exp(z^2 / (2 df))`` of its coordinate z, which gives a normal z tails of the
-    same power (Goerg 2015): what data say little of has a coordinate that is nearly normal.
+    The number is ``z exp(z^2 / (2 df))`` with the coordinate z. A normal z would give it tails of
+    the same power (Goerg 2015), so that a parameter on which data have little information has a
+    nearly normal coordinate.
 
     Examples
     --------
@@ -213,7 +214,7 @@ class StudentT(Distribution):
         """Log density of coordinates (..., 1); shape (...)."""
         tail = 0.5 * (self.df + 1.0)
         constant = gammaln(tail) - gammaln(0.5 * self.df) - 0.5 * np.log(self.df * np.pi)
-        square = np.minimum(x[..., 0] ** 2 / self.df, 2.0 * _STEEPEST)
+        square = np.minimum(x[..., 0] ** 2 / self.df, 2.0 * _LOG_STRETCH_MAX)
         log_slope = 0.5 * square + np.log1p(square)
         excess = np.log1p(square * np.exp(square) / self.scale**2)
         return np.asarray(constant - np.log(self.scale) + log_slope - tail * excess)
@@ -225,16 +226,16 @@ class StudentT(Distribution):
     def values(self, x: Array) -> Array:
         """Return numbers at coordinates (..., 1); shape (...)."""
         z = x[..., 0]
-        return np.asarray(z * np.exp(np.minimum(0.5 * z**2 / self.df, _STEEPEST)))
+        return np.asarray(z * np.exp(np.minimum(0.5 * z**2 / self.df, _LOG_STRETCH_MAX)))
 
     def coordinates(self, values: Array) -> Array:
         """Return coordinates (..., 1) of numbers (...)."""
-        square: Any = np.minimum(np.abs(values), np.exp(_STEEPEST)) ** 2 / self.df
+        square: Any = np.minimum(np.abs(values), np.exp(_LOG_STRETCH_MAX)) ** 2 / self.df
         z = np.sqrt(self.df * lambertw(square).real)
         return np.asarray(np.sign(values) * z)[..., None]
 
     def scaled(self, power: float) -> "StudentT":
-        """Return the same with a scale that is divided by the root of the power."""
+        """Return the Student t whose scale is divided by the root of the power."""
         return StudentT(self.scale / power**0.5, self.df)
 
 
@@ -261,7 +262,7 @@ class HalfNormal(Distribution):
         """Return logs of half-normal quantiles."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.sd * np.sqrt(2.0) * erfinv(u))
-        return np.asarray(np.clip(logs, -_FARTHEST, _FARTHEST))
+        return np.asarray(np.clip(logs, -_COORDINATE_MAX, _COORDINATE_MAX))
 
     def values(self, x: Array) -> Array:
         """Positive numbers at logs (..., 1); shape (...)."""
@@ -270,10 +271,10 @@ class HalfNormal(Distribution):
     def coordinates(self, values: Array) -> Array:
         """Return logs (..., 1) of positive numbers (...)."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.maximum(np.log(values), -_FARTHEST)[..., None])
+            return np.asarray(np.maximum(np.log(values), -_COORDINATE_MAX)[..., None])
 
     def scaled(self, power: float) -> "HalfNormal":
-        """Return the same: a power of the density of the log is no half-normal's."""
+        """Return this distribution: a power of the density of the log is not half-normal."""
         del power
         return self
 
@@ -286,12 +287,12 @@ class Field:
     ----------
     name : str
     distribution : Distribution
-        Of each repetition, independently.
+        Distribution of each repetition; these are independent.
     repeats : int
     dim : str, optional
         Dimension of the repetitions; without it there is one quantity and no such axis.
     fixed : bool
-        Whether the field stays when the prior is scaled by a power.
+        Whether the field is unchanged when the prior is scaled by a power.
     """
 
     name: str
@@ -317,14 +318,15 @@ class Field:
 
 @dataclass(frozen=True)
 class Fields:
-    """Prior of all hyperparameters: independent fields, but for the order of a mixture.
+    """Prior of all hyperparameters: independent fields, except for the order of a mixture.
 
     Parameters
     ----------
     fields : tuple of Field
     pairs : tuple of str
-        Fields of two repetitions, which belong together and are labelled by the order of the first
-        of them: twice the density where it ascends, zero elsewhere.
+        Fields with two repetitions, one for each component of a mixture. Components are labelled
+        by the order of the first of these fields: the density is doubled where it ascends, and
+        zero elsewhere.
 
     Examples
     --------
@@ -399,7 +401,7 @@ class Fields:
         return {field.name: self.value(field.name, theta) for field in self}
 
     def scaled(self, power: float) -> "Fields":
-        """Return the prior whose density is this one's raised to a power, but for fixed fields."""
+        """Return the prior with its density raised to a power, except for fixed fields."""
         scaled = (
             field if field.fixed else replace(field, distribution=field.distribution.scaled(power))
             for field in self

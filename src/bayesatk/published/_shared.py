@@ -1,4 +1,4 @@
-"""What the published functions share: reading R, the mean over questions, the normal interval."""
+"""Shared by the published functions: reading R, means over questions, normal intervals."""
 
 from collections.abc import Callable
 from typing import Any
@@ -58,7 +58,7 @@ def whole_numbers(R: ArrayLike, name: str = "R") -> NDArray[np.integer]:
     return matrix.view(np.uint8) if matrix.dtype == bool else matrix
 
 
-def count_ones(R: ArrayLike) -> tuple[Ints, int]:
+def count_successes(R: ArrayLike) -> tuple[Ints, int]:
     """Successes per row of a 0/1 matrix, and the number of columns.
 
     Parameters
@@ -73,7 +73,7 @@ def count_ones(R: ArrayLike) -> tuple[Ints, int]:
 
     Examples
     --------
-    >>> count_ones([[0, 1, 1], [0, 0, 1]])
+    >>> count_successes([[0, 1, 1], [0, 0, 1]])
     (array([2, 1]), 3)
     """
     matrix = whole_numbers(R)
@@ -87,9 +87,9 @@ def count_ones(R: ArrayLike) -> tuple[Ints, int]:
     return matrix.sum(axis=1, dtype=np.int64), matrix.shape[1]
 
 
-def counted(R: ArrayLike, k: int) -> tuple[Ints, Ints, int]:
-    """Return the numbers of successes that occur, in how many questions each, and N."""
-    successes, trials = count_ones(R)
+def distinct_successes(R: ArrayLike, k: int) -> tuple[Ints, Ints, int]:
+    """Return the distinct numbers of successes, the number of questions with each, and N."""
+    successes, trials = count_successes(R)
     if isinstance(k, int | np.integer) and not 1 <= k <= trials:
         remedy = "Try k=1." if k < 1 else "For more trials than were run use bayesatk.evaluate."
         raise ValueError(
@@ -97,24 +97,24 @@ def counted(R: ArrayLike, k: int) -> tuple[Ints, Ints, int]:
             + remedy
         )
     frequency = np.bincount(successes, minlength=trials + 1)
-    seen = np.flatnonzero(frequency)
-    return seen, frequency[seen], trials
+    occurring = np.flatnonzero(frequency)
+    return occurring, frequency[occurring], trials
 
 
-def g_pass(tau: float) -> Callable[[int], Credit]:
+def g_pass_credit(tau: float) -> Callable[[int], Credit]:
     """Return the credit of G-Pass at a threshold, as a function of k."""
     if not 0.0 <= tau <= 1.0:
         raise ValueError(f"tau must be in [0, 1], a share of k; got {tau!r}. Half of k is 0.5.")
     return lambda k: g_pass_at(k, tau)
 
 
-def point(R: ArrayLike, k: int, credit: Callable[[int], Credit]) -> float:
-    """Mean over questions of the finite law of a credit."""
-    seen, frequency, trials = counted(R, k)
-    return float(frequency @ finite(credit(k), seen, trials) / frequency.sum())
+def unbiased_mean(R: ArrayLike, k: int, credit: Callable[[int], Credit]) -> float:
+    """Mean over questions of the unbiased estimate of a credit from the observed trials."""
+    successes, frequency, trials = distinct_successes(R, k)
+    return float(frequency @ finite(credit(k), successes, trials) / frequency.sum())
 
 
-def interval(
+def normal_posterior_interval(
     R: ArrayLike,
     k: int,
     credit: Callable[[int], Credit],
@@ -126,8 +126,8 @@ def interval(
     """Return the posterior mean, sd and normal interval under a Beta prior for each question."""
     for name, value in (("alpha0", alpha0), ("beta0", beta0)):
         positive_number(name, value, "1.0 is uniform.")
-    seen, frequency, trials = counted(R, k)
-    a, b, share = seen + alpha0, trials - seen + beta0, frequency / frequency.sum()
+    successes, frequency, trials = distinct_successes(R, k)
+    a, b, share = successes + alpha0, trials - successes + beta0, frequency / frequency.sum()
     mean, _, variance = beta_binomial_moments([credit(k)], a, b)
     mu, sigma = share @ mean[:, 0], np.sqrt(share @ variance[:, 0] / frequency.sum())
     return normal_interval((float(mu), float(sigma)), confidence, bounds)

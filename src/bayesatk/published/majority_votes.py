@@ -29,7 +29,7 @@ def plurality_at_k(
     answer_counts : array_like, shape (answers,) or (questions, answers)
         How often each distinct answer of a question was given; for the latent law its
         probability. Rows with fewer answers are filled up with -1 or NaN. A count of 0 is an
-        answer that was never given: under the posterior law it may yet come.
+        answer that was not given; under the posterior law it has positive probability.
     correct : array_like of bool, same shape
         Which answers are correct: one, several or none in a question.
     k : int or array_like of int, shape (ks,)
@@ -38,10 +38,10 @@ def plurality_at_k(
         ``k`` of the observed trials without replacement; fresh trials at known probabilities;
         fresh trials when the probabilities are ``Dirichlet(alpha + counts)``.
     alpha : float
-        Prior concentration of every answer (and of nobody); posterior law only.
+        Prior concentration of every answer (and of abstaining); posterior law only.
     unanswered : int or array_like, shape (questions,), optional
-        Trials without an answer (latent law: their probability): votes for nobody, which count
-        towards ``k`` and never win. When all ``k`` are such, nobody wins and the credit is 0.
+        Trials without an answer (latent law: their probability). They are abstentions, which count
+        towards ``k`` and never win; if all ``k`` votes are abstentions the credit is 0.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def plurality_at_k(
 
     Examples
     --------
-    Marks C I I, the wrong answers different: three single votes tie.
+    One correct and two different wrong answers: three answers with one vote each tie.
 
     >>> round(plurality_at_k([1, 1, 1], [True, False, False], 3), 12)
     0.333333333333
@@ -78,23 +78,23 @@ def plurality_at_k(
     if law not in ("finite", "latent", "posterior"):
         raise ValueError(f"law must be 'finite', 'latent' or 'posterior'; got {law!r}.")
     positive_number("alpha", alpha, "1.0 is uniform.")
-    rows, single = _rows(answer_counts)
-    marks = _marks(correct, rows, single)
+    rows, single = _answer_rows(answer_counts)
+    correct_rows = _correct_answers(correct, rows, single)
     ks = [check_k(votes) for votes in np.atleast_1d(np.asarray(k)).tolist()]
     if not ks:
         raise ValueError("k must have at least one number of votes; got none.")
-    nobody = _nobody(unanswered, len(rows), law)
+    abstentions = _abstentions(unanswered, len(rows), law)
     credit = np.empty((len(rows), len(ks)))
     credit_by_counts = {}
-    for row, (values, right) in enumerate(zip(rows, marks, strict=True)):
-        listed = ~np.isnan(values)
-        counts, right, silent = values[listed], right[listed], nobody[row]
-        _check(law, counts, silent, max(ks), row)
+    for row, (values, right) in enumerate(zip(rows, correct_rows, strict=True)):
+        given = ~np.isnan(values)
+        counts, right, abstained = values[given], right[given], abstentions[row]
+        _check(law, counts, abstained, max(ks), row)
         order = np.lexsort((counts, right))
         counts, right = counts[order], right[order]
-        key = (counts.tobytes(), right.tobytes(), silent)
+        key = (counts.tobytes(), right.tobytes(), abstained)
         if key not in credit_by_counts:
-            credit_by_counts[key] = _question_credit(law, counts, right, ks, alpha, silent)
+            credit_by_counts[key] = _question_credit(law, counts, right, ks, alpha, abstained)
         credit[row] = credit_by_counts[key]
     if np.ndim(k) == 0:
         credit = credit[:, 0]
@@ -102,35 +102,35 @@ def plurality_at_k(
     return float(result) if np.ndim(result) == 0 else result
 
 
-def _check(law: Law, values: Array, nobody: float | None, k: int, row: int) -> None:
-    """Refuse what the law cannot take of one question."""
+def _check(law: Law, values: Array, abstentions: float | None, k: int, row: int) -> None:
+    """Refuse counts or probabilities of a question that do not fit the law."""
     if law == "latent":
         if (values < 0.0).any():
             raise ValueError(
                 f"answer_counts must be probabilities >= 0 under the latent law; question {row} "
                 f"has {values.tolist()}."
             )
-        total = values.sum() + (nobody or 0.0)
+        total = values.sum() + (abstentions or 0.0)
         if abs(total - 1.0) > 1e-9:
             raise ValueError(
                 f"answer_counts must be probabilities that sum to one under the latent law "
                 f"(with unanswered); question {row} sums to {total}. Divide by the sum."
             )
         return
-    # Floats tell whole numbers apart up to 2^53.
+    # Floating-point numbers represent all whole numbers up to 2^53.
     if ((values < 0) | (values != np.floor(values)) | (values > 2.0**53)).any():
         raise ValueError(
             f"answer_counts must be whole numbers from 0 to 2^53; question {row} has "
             f"{values.tolist()}. Probabilities go with law='latent'."
         )
     if law == "posterior":
-        if not len(values) and nobody is None:
+        if not len(values) and abstentions is None:
             raise ValueError(
                 f"answer_counts must have at least one answer for the posterior law; question "
-                f"{row} has none. Add the answers that may come, with count 0."
+                f"{row} has none. Add the possible answers, with count 0."
             )
         return
-    trials = int(values.sum()) + int(nobody or 0)
+    trials = int(values.sum()) + int(abstentions or 0)
     if k > trials:
         raise ValueError(
             f"k must satisfy 1 <= k <= trials for the finite law; got k={k} with {trials} "
@@ -144,18 +144,18 @@ def _question_credit(
     correct: Flags,
     ks: list[int],
     alpha: float,
-    nobody: float | None,
+    abstentions: float | None,
 ) -> Array:
     """Return the expected credit of one question at every k."""
     if law == "latent":
         return np.asarray(plurality_latent(values[None], correct, ks)[0])
-    counts, silent = values.astype(np.int64), None if nobody is None else int(nobody)
+    counts, abstained = values.astype(np.int64), None if abstentions is None else int(abstentions)
     if law == "posterior":
-        return plurality_posterior(counts, correct, ks, alpha, silent)
-    return plurality_finite(counts, correct, ks, silent)
+        return plurality_posterior(counts, correct, ks, alpha, abstained)
+    return plurality_finite(counts, correct, ks, abstained)
 
 
-def _rows(answer_counts: ArrayLike) -> tuple[Array, bool]:
+def _answer_rows(answer_counts: ArrayLike) -> tuple[Array, bool]:
     try:
         values = np.array(answer_counts, float)
     except (TypeError, ValueError):
@@ -174,22 +174,24 @@ def _rows(answer_counts: ArrayLike) -> tuple[Array, bool]:
     return np.atleast_2d(values), values.ndim == 1
 
 
-def _marks(correct: ArrayLike, rows: Array, single: bool) -> Flags:
-    marks = np.asarray(correct)
+def _correct_answers(correct: ArrayLike, rows: Array, single: bool) -> Flags:
+    correct_rows = np.asarray(correct)
     shape = rows.shape[1:] if single else rows.shape
-    if marks.shape != shape:
+    if correct_rows.shape != shape:
         raise ValueError(
-            f"correct must have the shape of answer_counts, {shape}; got {marks.shape}. It says of "
-            "every answer whether it is right."
+            f"correct must have the shape of answer_counts, {shape}; got {correct_rows.shape}. "
+            "It has true for every answer that is right."
         )
-    marks = np.atleast_2d(marks)
-    listed = ~np.isnan(rows)
-    if marks.dtype != bool and not np.isin(marks[listed], (0, 1)).all():
-        raise ValueError(f"correct must be true or false; got {marks[listed].tolist()!s:.80}.")
-    return np.where(listed, marks, False).astype(bool)
+    correct_rows = np.atleast_2d(correct_rows)
+    given = ~np.isnan(rows)
+    if correct_rows.dtype != bool and not np.isin(correct_rows[given], (0, 1)).all():
+        raise ValueError(
+            f"correct must be true or false; got {correct_rows[given].tolist()!s:.80}."
+        )
+    return np.where(given, correct_rows, False).astype(bool)
 
 
-def _nobody(unanswered: ArrayLike | None, questions: int, law: Law) -> list[float | None]:
+def _abstentions(unanswered: ArrayLike | None, questions: int, law: Law) -> list[float | None]:
     if unanswered is None:
         return [None] * questions
     try:

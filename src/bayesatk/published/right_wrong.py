@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike
 
 from bayesatk.metrics import credit as credits
 from bayesatk.metrics.credit import Credit
-from bayesatk.published._shared import Bounds, Interval, g_pass, interval, point
+from bayesatk.published._shared import (
+    Bounds,
+    Interval,
+    g_pass_credit,
+    normal_posterior_interval,
+    unbiased_mean,
+)
 
 _BOUNDS = (0.0, 1.0)
 
@@ -22,7 +28,7 @@ class Estimate(Protocol):
     """Published estimate of right and wrong trials."""
 
     def __call__(self, R: ArrayLike, k: int) -> float:
-        """Return the mean over questions."""
+        """Return the mean over questions of the unbiased estimates."""
         ...
 
 
@@ -45,10 +51,10 @@ class IntervalEstimate(Protocol):
 def _published(
     name: str, credit: Callable[[int], Credit], estimate_doc: str, interval_doc: str
 ) -> tuple[Estimate, IntervalEstimate]:
-    """Return the published estimate of a credit, and its interval."""
+    """Return two functions: the published estimate of a credit, and that with its interval."""
 
     def estimate(R: ArrayLike, k: int) -> float:
-        return point(R, k, credit)
+        return unbiased_mean(R, k, credit)
 
     def with_interval(
         R: ArrayLike,
@@ -58,7 +64,7 @@ def _published(
         alpha0: float = 1.0,
         beta0: float = 1.0,
     ) -> Interval:
-        return interval(R, k, credit, confidence, bounds, alpha0, beta0)
+        return normal_posterior_interval(R, k, credit, confidence, bounds, alpha0, beta0)
 
     estimate.__name__ = estimate.__qualname__ = name
     with_interval.__name__ = with_interval.__qualname__ = f"{name}_ci"
@@ -81,7 +87,7 @@ k : int
 Returns
 -------
 float
-    The unbiased finite-law estimate, in [0, 1].
+    The unbiased estimate from the N observed trials, in [0, 1].
 
 Raises
 ------
@@ -138,14 +144,14 @@ Examples
 pass_hat_k, pass_hat_k_ci = _published(
     "pass_hat_k",
     credits.pass_hat,
-    """Probability that all of ``k`` trials succeed (pass^k), mean over questions; finite law.
+    """Probability that all of ``k`` trials succeed (pass^k), mean over questions.
 
 Source: Yao et al. 2024, arXiv:2406.12045. Parameters and errors as in `pass_at_k`.
 
 Returns
 -------
 float
-    The unbiased finite-law estimate, in [0, 1].
+    The unbiased estimate from the N observed trials, in [0, 1].
 
 See Also
 --------
@@ -179,14 +185,14 @@ Examples
 g_pass_at_k, g_pass_at_k_ci = _published(
     "g_pass_at_k",
     credits.pass_hat,
-    """G-Pass@k at its strictest threshold tau = 1, which is pass^k; finite law.
+    """G-Pass@k at its strictest threshold tau = 1, which is pass^k.
 
 Source: Liu et al. 2025, Findings of ACL, paper 905. Parameters as in `pass_at_k`.
 
 Returns
 -------
 float
-    The unbiased finite-law estimate, in [0, 1].
+    The unbiased estimate from the N observed trials, in [0, 1].
 
 See Also
 --------
@@ -220,14 +226,14 @@ Examples
 mg_pass_at_k, mg_pass_at_k_ci = _published(
     "mg_pass_at_k",
     credits.mg_pass_at,
-    """mG-Pass@k, the published discrete mean of G-Pass over tau in [1/2, 1]; finite law.
+    """mG-Pass@k, the published discrete mean of G-Pass over tau in [1/2, 1].
 
 Source: Liu et al. 2025, Findings of ACL, paper 905. Parameters as in `pass_at_k`.
 
 Returns
 -------
 float
-    The unbiased finite-law estimate, in [0, 1].
+    The unbiased estimate from the N observed trials, in [0, 1].
 
 See Also
 --------
@@ -261,14 +267,14 @@ Examples
 maj_at_k, maj_at_k_ci = _published(
     "maj_at_k",
     credits.maj_at,
-    """Probability that more than half of ``k`` trials succeed, mean over questions; finite law.
+    """Probability that more than half of ``k`` trials succeed, mean over questions.
 
 The strict-majority proxy of a vote: a tie earns nothing. Parameters as in `pass_at_k`.
 
 Returns
 -------
 float
-    The unbiased finite-law estimate, in [0, 1].
+    The unbiased estimate from the N observed trials, in [0, 1].
 
 See Also
 --------
@@ -303,14 +309,14 @@ Examples
 auc_at_k, auc_at_k_ci = _published(
     "auc_at_k",
     credits.auc_at,
-    """Area under pass@1 .. pass@k by the trapezoid rule, divided by ``k - 1``; finite law.
+    """Area under pass@1 .. pass@k by the trapezoid rule, divided by ``k - 1``.
 
 Source: Hu et al. 2026, arXiv:2601.08763. AUC@1 is pass@1. Parameters as in `pass_at_k`.
 
 Returns
 -------
 float
-    The unbiased finite-law estimate, in [0, 1].
+    The unbiased estimate from the N observed trials, in [0, 1].
 
 See Also
 --------
@@ -343,7 +349,7 @@ Examples
 
 
 def g_pass_at_k_tau(R: ArrayLike, k: int, tau: float) -> float:
-    """Probability that at least ``max(1, ceil(tau k))`` of ``k`` trials succeed; finite law.
+    """Probability that at least ``max(1, ceil(tau k))`` of ``k`` trials succeed.
 
     Source: Liu et al. 2025, Findings of ACL, paper 905. ``tau`` in [0, 1]; other parameters as
     in `pass_at_k`.
@@ -351,7 +357,7 @@ def g_pass_at_k_tau(R: ArrayLike, k: int, tau: float) -> float:
     Returns
     -------
     float
-        The unbiased finite-law estimate, in [0, 1].
+        The unbiased estimate from the N observed trials, in [0, 1].
 
     See Also
     --------
@@ -363,7 +369,7 @@ def g_pass_at_k_tau(R: ArrayLike, k: int, tau: float) -> float:
     >>> round(g_pass_at_k_tau([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2, 0.5), 6)
     0.95
     """
-    return point(R, k, g_pass(tau))
+    return unbiased_mean(R, k, g_pass_credit(tau))
 
 
 def g_pass_at_k_tau_ci(
@@ -392,7 +398,7 @@ def g_pass_at_k_tau_ci(
     >>> round(g_pass_at_k_tau_ci([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], 2, 0.5)[0], 4)
     0.8393
     """
-    return interval(R, k, g_pass(tau), confidence, bounds, alpha0, beta0)
+    return normal_posterior_interval(R, k, g_pass_credit(tau), confidence, bounds, alpha0, beta0)
 
 
 unanimous_at_k, unanimous_at_k_ci = pass_hat_k, pass_hat_k_ci  # published under both names

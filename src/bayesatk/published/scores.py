@@ -64,8 +64,10 @@ def bayes(R: ArrayLike, w: ArrayLike | None = None, R0: ArrayLike | None = None)
     total = concentration.sum(axis=1, keepdims=True)
     share = concentration / total
     mean = share @ scores
-    spread = np.einsum("ac,ac->a", share, (scores - mean[:, None]) ** 2) / (total[:, 0] + 1.0)
-    sd = np.sqrt(spread.sum()) / len(mean)
+    question_variance = np.einsum("ac,ac->a", share, (scores - mean[:, None]) ** 2) / (
+        total[:, 0] + 1.0
+    )
+    sd = np.sqrt(question_variance.sum()) / len(mean)
     return float(np.ldexp(mean.mean(), power)), float(np.ldexp(sd, power))
 
 
@@ -85,7 +87,7 @@ def bayes_ci(
 
     See Also
     --------
-    bayes : the parameters, and the same without the interval.
+    bayes : the parameters, and mean and sd without the interval.
     bayesatk.evaluate : exact intervals; metric ``"bayes"``.
 
     Examples
@@ -143,7 +145,7 @@ def avg_ci(
 
     See Also
     --------
-    avg : the same without the interval.
+    avg : the parameters, and mean and sd without the interval.
     bayesatk.evaluate : exact intervals; metric ``"bayes"``.
 
     Examples
@@ -215,11 +217,11 @@ def max_at_k_ci(
     Parameters
     ----------
     R, w
-        As of `max_at_k`.
+        As in `max_at_k`.
     k : int
         Trials of which the best counts; more than there are is allowed.
     R0 : array_like, shape (M, D) or (M D,), optional
-        Prior trials, as of `bayes`.
+        Prior trials, as in `bayes`.
     confidence : float
     bounds : (float, float), optional
 
@@ -252,11 +254,11 @@ def max_at_k_ci(
 
 
 def _check_k(k: object, trials: int | None) -> None:
-    """Refuse numbers of trials that are none, or more than there are."""
+    """Refuse a k that is no whole number from 1 to the number of trials."""
     whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
     if not whole or k < 1 or (trials is not None and k > trials):  # type: ignore[operator]
-        most = "" if trials is None else f" <= N, the trials of a question, here N = {trials}"
-        raise ValueError(f"k must satisfy 1 <= k{most}; got k={k!r}. Try k=1.")
+        upper = "" if trials is None else f" <= N, the trials of a question, here N = {trials}"
+        raise ValueError(f"k must satisfy 1 <= k{upper}; got k={k!r}. Try k=1.")
 
 
 def _scores(w: ArrayLike | None) -> Array:
@@ -270,7 +272,7 @@ def _scores(w: ArrayLike | None) -> Array:
 
 
 def _scaled(scores: Array) -> tuple[Array, int]:
-    """Divide scores by a power of two (exactly), so that no square overflows or vanishes."""
+    """Divide scores by a power of two (exactly), so that no square overflows or underflows."""
     power = int(np.frexp(np.abs(scores).max())[1])
     return np.ldexp(scores, -power), power
 
@@ -292,7 +294,7 @@ def _category_counts(R: ArrayLike, categories: int, name: str) -> Ints:
 
 
 def _prior_counts(R0: ArrayLike, questions: int, categories: int) -> Ints:
-    """Count prior trials: flat ones are as many for each question, none are allowed."""
+    """Count prior trials by category; a flat array has equally many for each question, or none."""
     prior = rectangle(R0, "R0")
     if prior.ndim == 1 and len(prior) % questions == 0:
         prior = prior.reshape(questions, -1)
