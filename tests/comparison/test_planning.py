@@ -351,7 +351,7 @@ def test_a_plan_is_a_group_of_its_pilot_or_stands_alone(tmp_path) -> None:
         assert str(bk.table(again, "plan")) == str(table)
         assert tree["plan"]["total"].sel(trials=4) == table["total"][1]
         assert "Questions needed for pass@2" in str(table)
-        assert "no number is enough" in str(table)  # of single trials, for k = 2
+        assert "no number of questions is enough" in str(table)  # of single trials, for k = 2
         assert bk.table(again, "plan")["trials"].tolist() == [1, 4]
     assert list(tables_of(stated)) == ["plan"]
     assert list(tables_of(pilot)) == ["results", "plan"]
