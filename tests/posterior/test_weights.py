@@ -259,8 +259,8 @@ def test_both_populations_of_groups_and_a_covariate_by_simulation(population) ->
 
 def test_a_result_says_over_whom_its_population_is() -> None:
     words = {
-        "law": "new questions from the fitted law of difficulty",
-        "bootstrap": "these questions drawn anew by the Bayesian bootstrap, with their weights",
+        "law": "new questions from the fitted difficulty distribution",
+        "bootstrap": "these questions, resampled by the Bayesian bootstrap, with their weights",
     }
     for population, said in words.items():
         fit = bk.evaluate(DATA, "pass@1", difficulty="beta", rng=1, draws=20, population=population)

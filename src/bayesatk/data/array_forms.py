@@ -112,13 +112,6 @@ def _trials_of_blocks(data: object, blocks: Sequence[Block], codes: Codes) -> Lo
     )
 
 
-def read_cells(data: object, name: str) -> tuple[LongForm, list[Any]]:
-    """Read the arrangement of trials without outcomes, and the values in their cells."""
-    blocks = cell_blocks(data, name)
-    cells = [cell for block in blocks for cell in block.cells()]
-    return _trials_of_blocks(data, blocks, np.zeros(len(cells), np.int8)), cells
-
-
 def read_answers(
     data: object,
     answers: object,
@@ -150,8 +143,11 @@ def read_answers(
         long = read_nested(data, scores).labelled(**labels)
         texts = rules.apply_all(arranged_like(long, answers, "answers"))
         return replace(long, answer=texts, rules=rules)
-    long, cells = read_cells(answers, "answers")
-    long, texts = long.labelled(**labels), rules.apply_all(cells)
+    blocks = cell_blocks(answers, "answers")
+    cells = [cell for block in blocks for cell in block.cells()]
+    # The outcome codes follow from the references.
+    long = _trials_of_blocks(answers, blocks, np.zeros(len(cells), np.int8)).labelled(**labels)
+    texts = rules.apply_all(cells)
     argument = Argument("reference")
     values = by_question(argument, "reference", reference, long.questions, no_others=True)
     right = [

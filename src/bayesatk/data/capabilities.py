@@ -197,7 +197,7 @@ REFUSED = _pairs(
             "difficulty_plot": _ONE_P,
         },
         "bootstrap": {
-            "pooling complete": _ONE_P + " when they are drawn anew",
+            "pooling complete": _ONE_P + " when they are resampled",
         },
         "pooling own": {
             **dict.fromkeys(

@@ -191,14 +191,17 @@ class Study:
         if self.pooling == "own" and not self.bootstrapped:
             return "the new questions of your model"
         if self.bootstrapped:
-            within = ", within groups" if self.grouping is not None else ""
-            drawn = ", with their weights" if weighted else ""
-            return f"these questions drawn anew by the Bayesian bootstrap{within}{drawn}"
-        of = " of these groups, which keep their weights," if self.grouping is not None else ""
+            within_groups = ", within groups" if self.grouping is not None else ""
+            with_weights = ", with their weights" if weighted else ""
+            return (
+                f"these questions, resampled by the Bayesian bootstrap{within_groups}{with_weights}"
+            )
+        grouped = self.grouping is not None
+        of_groups = " of these groups, which keep their weights," if grouped else ""
         if self.covariates is not None:
-            held = "the covariates and the weights" if weighted else "the covariates"
-            return f"new questions{of} with {held} of these"
-        return f"new questions{of} from the fitted law of difficulty"
+            properties = "the covariates and the weights" if weighted else "the covariates"
+            return f"new questions{of_groups} with {properties} of these"
+        return f"new questions{of_groups} from the fitted difficulty distribution"
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -475,14 +478,14 @@ def _with_success(outcomes: Outcomes, success: str, requested: Sequence[Metric])
 
 
 def _ignored_groups(data: object) -> tuple[str, ...]:
-    """Say that the groups that the data have are not in the model."""
+    """Return a note if the data have groups that the model ignores."""
     if not isinstance(data, Outcomes) or GROUP not in data.dataset.coords:
         return ()
-    number = len(set(data.dataset[GROUP].values.tolist()))
-    if number == 1:
+    n_groups = len(set(data.dataset[GROUP].values.tolist()))
+    if n_groups == 1:
         return ()
     return (
-        f"The data have {number} groups of questions, which the model ignores: questions are "
+        f"The data have {n_groups} groups of questions, which the model ignores: questions are "
         "taken as independent, and intervals are too narrow if those of a group are alike.",
     )
 
