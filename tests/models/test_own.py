@@ -213,6 +213,7 @@ def test_a_log_likelihood_given_the_questions_own_p_is_left_out(beta_binomial, d
     assert "log_likelihood" not in mine.children
     (note,) = [note for note in mine.notes if "log likelihood was left out" in note]
     assert "pm.BetaBinomial" in note
+    assert "log likelihood" not in bk.claim(mine, system="old")
 
 
 def test_leave_one_out_of_the_same_model_is_that_of_the_library(of_two, data) -> None:

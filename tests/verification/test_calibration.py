@@ -122,6 +122,8 @@ def test_a_planted_bug_is_caught(bug) -> None:
 
 def test_what_cannot_be_simulated_is_refused() -> None:
     model, posterior = conjugate()
+    with pytest.raises(ValueError, match=r"model must be a pymc.Model; got list\. Pass your own"):
+        bk.checks.calibrate([[1, 0]])
     with pytest.raises(ValueError, match="replications must be an integer >= 1"):
         bk.checks.calibrate(model, posterior, replications=0)
     with pytest.raises(ValueError, match="must have a variable of the model, mean, pair; got p"):

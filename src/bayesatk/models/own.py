@@ -340,8 +340,8 @@ def _count_groups(
     if _given_own_p(logs[study.scale.variable].values, p, study):
         del groups["log_likelihood"]
         return groups, [
-            "The log likelihood was left out: it is that of counts given each question's own p, "
-            "from which leave-one-out is far off. Write the likelihood with p integrated out, as "
+            "The log likelihood was left out: that of counts given each question's own p is of no "
+            "use for leave-one-out. Write the likelihood with p integrated out, as "
             "pm.BetaBinomial does (docs: Compare models)."
         ]
     return groups, []

@@ -180,6 +180,11 @@ def calibrate(
     """
     number, seed = whole_number("replications", replications), whole_number("rng", rng, 0)
     proper_probability("alpha", alpha, 0.01)
+    if not isinstance(model, pm.Model):
+        raise ArgumentError(
+            "model", f" must be a pymc.Model; got {type(model).__name__}. Pass your own, or "
+            "bayesatk.models.build(data, metrics, form='full').",
+        )  # fmt: skip
     if model.potentials:
         names = ", ".join(potential.name for potential in model.potentials)
         raise ArgumentError(
