@@ -365,7 +365,7 @@ class Result:
 
     @cached_property
     def group_statistics(self) -> xr.Dataset:
-        """The same of every group of questions, where they have groups."""
+        """Statistics of all variables for every group of questions, where they have groups."""
         if self.has("group_closed_form"):
             return self.group("group_closed_form")
         return self._of_draws("group_posterior")

@@ -250,7 +250,7 @@ def weights_by_target(
 
 
 def weights_of(result: Result) -> list[Weights]:
-    """Return the same of a result, whose law has no weights but those of covariates and groups."""
+    """Return the weights of a result by target; a law has those of covariates and groups alone."""
     of_law = result.population == "law" and result.covariates is None
     return weights_by_target(result.weight, None if of_law else result.weight, result.grouping)
 

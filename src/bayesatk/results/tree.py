@@ -59,7 +59,7 @@ class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
 
     @property
     def tree(self) -> xr.DataTree:
-        """The same groups as an ordinary DataTree."""
+        """The groups of the result as an ordinary DataTree."""
         return xr.DataTree.from_dict(self.to_dict(), name=self.name)
 
     @property

@@ -319,7 +319,7 @@ class GateDesign:
         return "\n".join([sizes, *self.lines()])
 
     def markdown(self) -> str:
-        """Return the same as a list."""
+        """Return the sizes and the sentences as a Markdown list."""
         return "".join(f"* {line}\n" for line in str(self).splitlines())
 
     def lines(self) -> list[str]:

@@ -135,7 +135,10 @@ class Cells:
         return np.asarray(np.einsum("dqk,qg->dgk", values, self.shares, optimize=True))
 
     def means_anew(self, values: Array, rng: Rng) -> tuple[Array, Array]:
-        """Return the same of questions drawn anew, and means over groups drawn anew (draws, ks)."""
+        """Return means over questions resampled within groups, and over resampled groups.
+
+        Weights of the Bayesian bootstrap (Rubin 1981) are exponential numbers over their sum.
+        """
         drawn = rng.standard_exponential(values.shape[:2]) * self.questions_tried
         total = np.maximum(drawn @ self.shares, 1e-300)[..., None]
         like = np.einsum("dqk,dq,qg->dgk", values, drawn, self.shares, optimize=True) / total

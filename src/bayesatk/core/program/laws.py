@@ -132,14 +132,14 @@ class CategoryLaw:
         return np.asarray(np.maximum(np.exp(logits + concentration[:, None]), 1e-300))
 
     def step(self, theta: Array, trials: Array) -> float:
-        """As of a `DifficultyLaw`."""
+        """Return the distance of offsets at which tables are joined by curves."""
         step = (_TABLE_ERROR / (_BEND * max(float(trials.sum()), 1.0))) ** (1.0 / 6.0)
         return float(min(step, _WIDEST_STEP))
 
 
 @dataclass(frozen=True)
 class Common:
-    """The same p for all questions, or the same vector p over categories: complete pooling.
+    """Complete pooling: one p, or one vector p over categories, of all questions.
 
     Parameters
     ----------
@@ -166,6 +166,6 @@ class Common:
         return np.exp(logs if self.scored else logs[:, 1])
 
     def step(self, theta: Array, trials: Array) -> float:
-        """As of a `DifficultyLaw`."""
+        """Return the distance of offsets at which tables are joined by curves."""
         del theta, trials
         return _WIDEST_STEP

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, override
 
 import numpy as np
 from scipy.special import betaln, logsumexp, softmax
@@ -367,8 +367,8 @@ class Levels(Observation):
                     )
             yield alike, factors
 
+    @override
     def log_states(self, theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         base = self.log_base(theta)
         same = bool((base == base[:1]).all())  # one family for all points
         tilted = self._tilted(theta[:1] if same else theta)
@@ -385,10 +385,10 @@ class Levels(Observation):
             logs[..., deep] = self._log_deep(theta, offset, tilted, deep)
         return logs + (tilted.log_base @ self.states.evidence.T)[:, None]
 
+    @override
     def both(
         self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array
     ) -> tuple[Array, Array]:
-        """As of `Observation`."""
         tilted = self._tilted(theta)
         weight = self.weights(theta, offset, tilted)
         values = self._values(metrics, theta, self._within(weight, tilted))
@@ -416,16 +416,16 @@ class Levels(Observation):
         new[..., 1] *= width**2
         return observed, new
 
+    @override
     def cumulants(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         return self.both(metrics, theta, offset)[0]
 
+    @override
     def new_cumulants(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         return self.both(metrics, theta, offset)[1]
 
+    @override
     def new_means(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         (lowest, width), weight = self._span(metrics), self.weights(theta, offset)
         values = self._values(metrics, theta, weight.max(axis=(0, 1)) > 0.0)
         return np.asarray(lowest + width * (weight @ values))
@@ -454,8 +454,9 @@ class Levels(Observation):
         values[:, nodes] = (latent_values(metrics, self.vectors(theta, nodes)) - lowest) / width
         return values
 
+    @override
     def floats(self, columns: int) -> int:
-        """As of `Observation`: some arrays have a number for each node."""
+        """Count the arrays that have a number for each node."""
         return columns * len(self.states) + _ARRAYS * (len(self._tilts[0]) + 2)
 
     # Questions of very many trials
@@ -530,8 +531,9 @@ class Levels(Observation):
         _, first, node = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
         return first, node.ravel()
 
+    @override
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
-        """As of `Observation`; with one more dimension of levels."""
+        """Draw vectors of probabilities, with a last dimension of levels."""
         drawn = np.empty((*offset.shape, len(self.scores)))
         tilts, gaps = self._tilts
         for at in self._nodes(theta, offset, state, rng, True):

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, override
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,18 +119,19 @@ class RightWrong(Observation):
         shared = _OF_A_RULE if self._counts.trials.max(initial=0.0) > _MANY_TRIALS else 1
         return max(columns // shared, 1) * len(self.states)
 
+    @override
     def log_states(self, theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         wrong, right = self._counts.counts.T
         logs = self.law.nodes(theta, offset).log_likelihood(right, wrong)
         return logs.reshape(*offset.shape, len(right))
 
+    @override
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         return self._on_nodes(self.law.nodes(theta, offset), self._counts, metrics, offset)
 
+    @override
     def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
-        """As of `Observation`; of few trials a new question is one more state."""
+        """Treat a new question as one more state, where trials are few."""
         counts, credits = self._counts, [metric.credit for metric in metrics]
         if not few_trials(counts, credits):
             return super().both(metrics, theta, offset)
@@ -153,20 +154,20 @@ class RightWrong(Observation):
         values = values.reshape(3, *offset.shape, *values.shape[2:])
         return np.moveaxis(values, (0, 3, 4), (4, 3, 2))
 
+    @override
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         nodes = self.law.nodes(theta, offset)
         variance = self._on_nodes(nodes, States.of([0], [0]), metrics, offset)[:, :, 0, :, 1]
         return np.stack([self.new_means(metrics, theta, offset), variance], axis=-1)
 
+    @override
     def new_means(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         credits = [metric.credit for metric in metrics]
         mean = expected_credits(self.law.nodes(theta, offset), credits)
         return mean.reshape(*offset.shape, len(metrics))
 
+    @override
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
-        """As of `Observation`."""
         if not offset.any():
             distinct, place = np.unique(state, return_inverse=True)
             counts = self._counts.counts[distinct]
@@ -258,8 +259,8 @@ class Marked(RightWrong):
 
     judge: JudgeRates
 
+    @override
     def floats(self, columns: int) -> int:
-        """As of `Observation`."""
         return 2 * columns * len(self.states)
 
     def rates(self, theta: Array) -> Array:
@@ -286,8 +287,8 @@ class Marked(RightWrong):
         for (unknown, wrong, right, alike), chances in tables:
             yield (unknown, wrong, right), alike, np.moveaxis(chances, 0, 1)
 
+    @override
     def log_states(self, theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         nodes = self.law.nodes(theta, offset)
         logs = np.empty((*offset.shape, len(self.states)))
         tables = zip(self._alike(theta), self._marks.right_chances(nodes), strict=True)
@@ -299,14 +300,15 @@ class Marked(RightWrong):
         logs += self._marks.log_labels(rates)[:, None]
         return logs - self._marks.log_orders
 
+    @override
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         nodes = self.law.nodes(theta, offset)
         nodes = replace(nodes, rates=np.repeat(self.rates(theta), offset.shape[1], axis=0))
         return self._on_nodes(nodes, self._whole, metrics, offset)
 
+    @override
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
-        """As of `Observation`: first how many trials were right, by its probability."""
+        """Draw how many trials were right, then p given that number."""
         right, alike_all = np.empty(offset.shape, np.intp), not offset.any()
         for trials, alike, chances in self._alike(theta):
             columns = np.flatnonzero(np.isin(state, alike))
@@ -334,14 +336,15 @@ class Marked(RightWrong):
 
 @dataclass(frozen=True)
 class MarkedOnRule(Marked):
-    """The same for many trials, and for prior trials of which each counts a fraction.
+    """Marks of a judge: many of them, or with prior trials of which each counts a fraction.
 
     On the points of one quadrature rule of p the prior of a node and the likelihood of a state are
     factors, so tables are matrix products.
     """
 
+    @override
     def floats(self, columns: int) -> int:
-        """As of `Observation`; of the likelihood on a rule, which has some hundreds of points."""
+        """Count the likelihood on a rule, which has some hundreds of points."""
         return max(16 * columns, _ON_RULE) * len(self.states)
 
     def order(self, theta: Array) -> Array:
@@ -372,14 +375,15 @@ class MarkedOnRule(Marked):
         logs -= scale
         return np.exp(logs, out=logs), scale[:, 0]
 
+    @override
     def log_states(self, theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         table = self._on_rule(theta, offset, 0.0)
         likelihood, scale = table.likelihood
         return np.log(np.maximum(table.prior @ likelihood, _LEAST)) + scale[:, None]
 
+    @override
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """As of `Observation`, of the smaller of a metric and its complement."""
+        """Work with the smaller of a metric and its complement, to keep its digits."""
         credits = [metric.credit for metric in metrics]
         table = self._on_rule(theta, offset, 3.0 * max(credit.k for credit in credits))
         likelihood, _ = table.likelihood
@@ -401,8 +405,9 @@ class MarkedOnRule(Marked):
         )  # fmt: skip
         return np.stack([mean, np.maximum(variance, 0.0), third], axis=-1)
 
+    @override
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
-        """As of `Observation`, to a sixth of the width of the narrowest density."""
+        """Draw p to a sixth of the width of the narrowest density."""
         drawn = np.empty(offset.shape)
         order = np.argsort(self.order(theta), kind="stable")
         step = max(1, _BLOCK // (2000 * offset.shape[1]))
@@ -449,8 +454,8 @@ class Categories(Observation):
     law: CategoryLaw
     states: States
 
+    @override
     def log_states(self, theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         alpha, evidence = self.law.alpha(theta, offset), self.states.evidence
         logs = -log_rising_factorial_table(alpha.sum(axis=2), evidence.sum(axis=1))
         for category, counts in enumerate(evidence.T):
@@ -458,8 +463,9 @@ class Categories(Observation):
                 logs += log_rising_factorial_table(alpha[..., category], counts)
         return np.asarray(logs)
 
+    @override
     def cumulants(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
-        """As of `Observation`; the third is that of a Beta between the lowest and highest score."""
+        """Take the third cumulant of a Beta between the lowest and the highest score."""
         alpha = self.law.alpha(theta, offset)
         mean, variance = judged_moments(metrics, alpha[:, :, None] + self.states.evidence)
         ends = np.array([[metric.scores.min(), metric.scores.max()] for metric in metrics]).T
@@ -470,12 +476,13 @@ class Categories(Observation):
         third = 2.0 * variance**2 * (above - below) / scale * (total + 1.0) / (total + 2.0)
         return np.stack([mean, variance, third], axis=-1)
 
+    @override
     def new_cumulants(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         return np.stack(judged_moments(metrics, self.law.alpha(theta, offset)), axis=-1)
 
+    @override
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
-        """As of `Observation`; with one more dimension of categories."""
+        """Draw vectors of probabilities, with a last dimension of categories."""
         alpha = self.law.alpha(theta, offset) + self.states.evidence[state]
         return draw_probabilities(alpha, rng)
 
@@ -501,31 +508,32 @@ class AllAlike(Observation):
         assert self.judge is not None
         return self.judge.rows(self.judge.reported(theta, self.law.fields))
 
+    @override
     def log_states(self, theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         logs = self.law.log_chances(theta)
         if self.judge is not None:
             kinds = self.states.counts.shape[1]
             logs = log_kinds(logs[:, 1], logs[:, 0], self.rates(theta), kinds)
         return np.asarray(logs @ self.states.evidence.T)[:, None] + 0.0 * offset[..., None]
 
+    @override
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """As of `Observation`: given p nothing is left to vary."""
+        """Return cumulants given p, of which all but the mean are zero."""
         mean = self.new_means(metrics, theta, offset)[:, :, None]
         every = np.repeat(mean, len(self.states), axis=2)
         return np.stack([every, np.zeros_like(every), np.zeros_like(every)], axis=-1)
 
+    @override
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         mean = self.new_means(metrics, theta, offset)
         return np.stack([mean, np.zeros_like(mean)], axis=-1)
 
+    @override
     def new_means(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
         p = self.law.p(theta)
         mean = np.stack([metric.latent(p) for metric in metrics], axis=-1)[:, None]
         return np.repeat(mean, offset.shape[1], axis=1)
 
+    @override
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
-        """As of `Observation`."""
         return np.repeat(self.law.p(theta)[:, None], len(state), axis=1)

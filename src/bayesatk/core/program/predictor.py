@@ -243,7 +243,10 @@ class Predictor:
         return self.log_table(theta).at(offset, self.cells.state)
 
     def log_cells_at(self, theta: Array, offset: Array) -> Array:
-        """Return the same at offsets (points, cells), effects of groups included."""
+        """Return log probabilities of a question's trials, given effects of groups too.
+
+        Offsets, which include these effects, and the result are (points, cells).
+        """
         logs = np.empty(offset.shape)
         for rows in self.blocks(theta, 2):
             if self._structured:
