@@ -269,6 +269,16 @@ def test_arviz_takes_questions_that_a_system_never_tried(pooling) -> None:
     assert float(never) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.parametrize("options", [{}, {"group": ["a", "b", "c"] * 10}, {"covariates": ["x"]}])
+def test_leaving_out_a_question_keeps_its_earlier_trials(options) -> None:
+    rng = np.random.default_rng(1)
+    p = rng.beta(2.0, 1.0, 30)
+    marks, earlier = (rng.binomial(1, p[:, None], (30, size)) for size in (3, 6))
+    data = bk.tally(marks, covariates={"x": rng.normal(size=30)})
+    fit = bk.evaluate(data, "pass@1", prior_trials=earlier, prior_weight=0.5, rng=1, **options)
+    assert az.loo(fit).elpd == pytest.approx(bk.checks.exact_loo(fit).elpd, abs=0.1)
+
+
 def test_prior_trials_are_in_the_likelihood_without_pooling() -> None:
     data = bk.tally([[1, 0, 1], [1, 1, 1]])
     options = {"pooling": "none", "rng": 1}

@@ -28,9 +28,9 @@ def predictive_groups(
 ) -> dict[str, xr.Dataset]:
     """Return ``log_likelihood`` and ``posterior_predictive`` of the counts of questions.
 
-    Nothing where the model has no likelihood of new questions' counts: without pooling it is given
-    the question's own p; earlier trials and trials of known truth are of the same questions; and
-    levels of scores have a potential.
+    Nothing where the model has no likelihood of questions' counts: without pooling, and of earlier
+    marks of a judge, it is given the question's own p; trials of known truth are of the same
+    questions; and levels of scores have a potential. Replicates have no earlier trials.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ def predictive_groups(
     name, earlier = study.scale.variable, study.prior_counts
     observed = [one.name for model in models.values() for one in model.observed_RVs]
     of_counts = bool(models) and study.pooling != "none" and set(observed) == {name}
-    if not of_counts or (earlier is not None and earlier.any()):
+    given = earlier is not None and bool(earlier.any())
+    if not of_counts or (given and study.judges is not None):
         return {}
     posterior = next(iter(traces.values()))["posterior"]
     draws = posterior.sizes["chain"] * posterior.sizes["draw"]
@@ -64,7 +65,7 @@ def predictive_groups(
         values = with_variation(group[name].values.reshape(draws, -1)).reshape(shape)
         groups["log_likelihood"] = group.assign({name: (group[name].dims, values)})
         groups["log_likelihood"].attrs["unit"] = UNIT
-    if replicated(study, draws, keep):
+    if replicated(study, draws, keep) and not given:
         drawn = {
             family: pm.sample_posterior_predictive(
                 traces[family], model, var_names=[name], progressbar=False,

@@ -377,9 +377,7 @@ class CountModel:
         for family, share in self.counted:
             with np.errstate(divide="ignore"):
                 logs = np.log(family.points.weight)[:, None]
-            left_out, new = family.predictor.log_left_out(
-                family.points.theta, self._earlier(family)
-            )
+            left_out, new = family.predictor.log_left_out(family.points.theta, self.earlier(family))
             terms = logs - left_out
             inverse.append(np.log(share) + logsumexp(terms, axis=0))
             fitted.append(np.log(share) + logsumexp(logs + new, axis=0))
@@ -396,7 +394,7 @@ class CountModel:
             self.log_evidence(),
         )  # fmt: skip
 
-    def _earlier(self, family: FamilyFit) -> Predictor | None:
+    def earlier(self, family: FamilyFit) -> Predictor | None:
         """Return what prior trials alone say, where there are any."""
         if not self.states.prior.any():
             return None

@@ -27,6 +27,7 @@ from bayesatk.metrics.grid import one_metric
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.priors.choice import power_scaled
 from bayesatk.priors.fields import Fields
+from bayesatk.results.checking import MOST_LIKELIHOODS
 
 if TYPE_CHECKING:
     from bayesatk.posterior.model import CountModel
@@ -713,12 +714,24 @@ class Posterior:
         if cells.grouped:
             groups = GroupDraws(self._group_p(part, theta, effect, both), both,
                                 effect if part.fit.predictor.effective else None)  # fmt: skip
-        costly = model.structured or isinstance(part.fit.predictor.observation, Levels)
-        if costly and not alone and len(theta) * len(cells.which) <= _MOST:
-            likelihood = part.fit.predictor.log_cells_at(theta, offset)[:, cells.which]
-            likelihood += self.model.states.log_ways[cells.which]
+        costly = model.structured or model.scores is not None or model.states.prior.any()
+        most = _MOST if costly else MOST_LIKELIHOODS
+        if not alone and len(theta) * len(cells.which) <= most:
+            likelihood = self._log_counts(part, place, offset)[:, cells.which]
         hyper = self._rates(part.fit, theta) if alone else self.reported(part.fit, theta)
         return Draws(whole, hyper, p, None, code, groups, likelihood)
+
+    def _log_counts(self, part: Part, place: Indices, offset: Array) -> Array:
+        """Log probability of a question's counts given its prior trials; (draws, cells)."""
+        points, which = np.arange(len(place)), np.arange(len(place))
+        if not self.model.structured:
+            _, points, which = np.unique(place, return_index=True, return_inverse=True)
+        theta, offset = part.points.theta[place[points]], offset[points]
+        logs = part.fit.predictor.log_cells_at(theta, offset)
+        earlier = self.model.earlier(part.fit)
+        if earlier is not None:
+            logs -= earlier.log_cells_at(theta, offset)
+        return np.asarray((logs + self.model.states.log_ways)[which])
 
     def _group_means(
         self, part: Part, place: Indices, offset: Array, rng: Rng,

@@ -58,15 +58,15 @@ def checking_groups(
     rng : numpy.random.Generator
         For replications.
     likelihood : ndarray, shape (draws, system, question), optional
-        Log probability of each question's counts, of models with groups, covariates or earlier
-        trials of right and wrong.
+        Log probability of each question's counts given its earlier trials.
     p : ndarray, shape (draws, system, question, ...), optional
         Draws of p of every question, without pooling.
 
     Notes
     -----
     There are no draws of an improper prior. Of votes between answers, whose data are answers and
-    not counts, there is a likelihood only if it is given.
+    not counts, and of pooled questions that have earlier trials, there is a likelihood only if it
+    is given.
     """
     posterior, systems = groups["posterior"], range(len(study.outcomes.systems))
     at = {name: posterior[name].values for name in ("chain", "draw")}
@@ -76,7 +76,9 @@ def checking_groups(
     if laws and (study.pooling != "none" or p is not None):
         results = _predictive_groups(study, posterior, laws, at, keep, rng)
     draws = len(at["chain"]) * len(at["draw"])
-    if likelihood is None and laws:
+    if likelihood is not None:
+        likelihood = with_variation(likelihood)
+    elif laws and (study.prior_counts is None or study.pooling != "partial"):
         likelihood = _log_likelihood(study, laws, draws, keep)
     if likelihood is not None and likelihood_kept(likelihood.size, keep):
         values = {study.scale.variable: (("question",), likelihood)}
@@ -122,11 +124,11 @@ def _log_likelihood(
 
 
 def with_variation(values: Array) -> Array:
-    """Log-likelihoods (draws, states), of which none is the same in every draw."""
+    """Log-likelihoods (draws, ...), of which none is the same in every draw."""
     constant = values.min(axis=0) == values.max(axis=0)
     even = _VARIATION * (np.linspace(-0.5, 0.5, len(values)) if len(values) > 1 else np.zeros(1))
     size = np.where(constant & np.isfinite(values[0]), np.maximum(1.0, np.abs(values[0])), 0.0)
-    return values + even[:, None] * size
+    return np.asarray(values + np.multiply.outer(even, size))
 
 
 def replicated(study: Study, draws: int, keep: Sequence[str]) -> bool:
