@@ -494,12 +494,11 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
     if not valid:
         absent = [str(part) for name in named.values() for part in columns_named(name, names)
                   if part not in names]  # fmt: skip
-        near = get_close_matches(absent[0], map(str, names), 1) if absent else []
+        near = [(name, *get_close_matches(name, [*map(str, names)], 1)) for name in absent]
+        meant = "".join(f" Is {pair[0]!r} meant as {pair[1]!r}?" for pair in near if pair[1:])
         raise OutcomeError(
             f"columns must map {', '.join(ROLES)} to names in the table; got {shown(columns, 200)} "
-            f"for a table with columns {shown(list(sample.names), 400)}."
-            + f" Is {absent[0]!r} meant as {near[0]!r}?"
-            * bool(near)
+            f"for a table with columns {shown(list(sample.names), 400)}.{meant}"
         )
     if "rate" in named and "trials" not in named:
         raise OutcomeError(
