@@ -150,8 +150,8 @@ def test_identical_data_pass_with_a_margin_and_never_fail() -> None:
     found = _gate(same, same, bk.decide.GatePolicy("pass@1", margin=0.15))
     assert found.verdict == "pass"
     assert found.difference["mean"] == pytest.approx(0.0, abs=1e-12)
-    rates = f"{found.replication:.2f} if the true difference is as uncertain as this run leaves it"
-    unchanged = f"with {found.design.same_system.passes:.2f} if the systems do not differ."
+    rates = f"{found.replication:.3f} if the true difference is as uncertain as this run leaves it"
+    unchanged = f"with {found.design.same_system.passes:.3f} if the systems do not differ."
     assert f"{rates}, and {unchanged}" in str(found)
     assert _gate(same, same, bk.decide.GatePolicy("pass@1", margin=0.001)).verdict == "inconclusive"
     right = np.ones((10, 4), int)

@@ -80,7 +80,7 @@ def plot_baseline(
     group = fit.group("random_baseline")
     best = group["observed_accuracy"].idxmax().item()
     reference_system = chosen_systems(fit, [best if system is None else system])[0]
-    law, marks, comparable = _law(fit, guess, reference_system)
+    best_guesser, marks, comparable = _best_guesser(fit, guess, reference_system)
     rows = group[["observed_accuracy", "p_value"]].sel(system=comparable)
     rows = rows.isel(system=np.argsort(-rows["observed_accuracy"].values, kind="stable"))
     table = rows.to_dataframe()
@@ -92,7 +92,7 @@ def plot_baseline(
         drawn, rows, (5.6 + legend_width(names.values()), max(4.2, 1.6 + 0.25 * len(names))),
         drawn.distinct("system", range(len(names)), "color", "linestyle"),
     )  # fmt: skip
-    _draw_guesses(canvas, law, marks, rows["observed_accuracy"])
+    _draw_guesses(canvas, best_guesser, marks, rows["observed_accuracy"])
     above = {"zorder": 3}
     observed = rows["observed_accuracy"]
     canvas.vline("observed", observed, width=2.2, matplotlib=above)
@@ -112,14 +112,14 @@ def plot_baseline(
 
 
 def _draw_guesses(
-    canvas: Canvas, law: LargestPoissonBinomial, marks: int, observed: xr.DataArray
+    canvas: Canvas, best_guesser: LargestPoissonBinomial, marks: int, observed: xr.DataArray
 ) -> None:
     """Draw the distribution of the best accuracy, in limits that show the observed ones too."""
     left_out = 1e-4  # probability, on either side
-    counts = np.arange(int(law.ppf(left_out)), int(law.isf(left_out)) + 1)
+    counts = np.arange(int(best_guesser.ppf(left_out)), int(best_guesser.isf(left_out)) + 1)
     count = xr.DataArray(counts, dims="bin")
     heights, edges = (
-        count.copy(data=law.pmf(counts)),
+        count.copy(data=best_guesser.pmf(counts)),
         ((count - 0.5) / marks, (count + 0.5) / marks),
     )
     canvas.hist("pmf", heights, *edges, facecolor="#c8c8c8", edgecolor=GREY)
@@ -131,10 +131,10 @@ def _draw_guesses(
     )  # fmt: skip
 
 
-def _law(
+def _best_guesser(
     result: Result, guess: object, system: Any
 ) -> tuple[LargestPoissonBinomial, int, list[Any]]:
-    """Return the best count's distribution, out of how many, and the systems it holds for."""
+    """Return the distribution of the best count, the number of trials, and comparable systems."""
     group, labels = result.group("random_baseline"), result.systems
     index = labels.index(system)
     _, trials = result.right_of_all("random_baseline", "result")
@@ -142,15 +142,17 @@ def _law(
         label for label, row in zip(labels, trials, strict=True) if (row == trials[index]).all()
     ]
     guessers = guessers_of(guessing_chances(result, guess), trials[index])
-    law = guessers.at(float(group.attrs["t"]), correlation=float(group.attrs["correlation"]))
+    best_guesser = guessers.at(
+        float(group.attrs["t"]), correlation=float(group.attrs["correlation"])
+    )
     marks = guessers.marks
     stored = float(group["expected_best"].sel(system=system))
-    if abs(law.mean() / marks - stored) > 1e-9:
+    if abs(best_guesser.mean() / marks - stored) > 1e-9:
         raise ValueError(
             "guess must be what random_baseline was given; got one with an expected best accuracy "
-            f"of {law.mean() / marks:.6f}, and the result has {stored:.6f}. Pass the same."
+            f"of {best_guesser.mean() / marks:.6f}, and the result has {stored:.6f}. Pass the same."
         )
-    return law, marks, comparable
+    return best_guesser, marks, comparable
 
 
 def plot_verification(

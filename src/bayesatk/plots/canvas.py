@@ -1,4 +1,4 @@
-"""One recipe for every plot, on any backend of arviz-plots: panels, marks at coordinates, labels.
+"""The canvas of every plot, on any backend of arviz-plots: panels, marks at coordinates, labels.
 
 A plot opens a `Canvas` of panels, draws marks whose coordinates are labelled arrays, and finishes
 it with limits, ticks, axis labels, a legend and a caption.
@@ -35,16 +35,16 @@ Ticks = tuple[Sequence[float], Sequence[str]]
 
 @dataclass(frozen=True)
 class Backend:
-    """What a backend of arviz-plots calls things.
+    """Names of styles and units of a backend of arviz-plots.
 
     Parameters
     ----------
     name, remedy : str
-        The backend, and what to do if it is not installed.
+        The backend, and the command that installs it.
     lines, markers : tuple of str
         Styles that differ in black and white: solid, dashed, dotted, and dash-dotted lines.
     invisible : str
-        A colour that is not seen.
+        A transparent colour.
     """
 
     name: str
@@ -86,16 +86,16 @@ class Backend:
         """The module with the functions that draw: ``line``, ``scatter``, ``fill_between_y``."""
         return import_module(f"arviz_plots.backend.{self.name}")
 
-    def distinct(self, dim: str, places: Sequence[int], *aesthetics: str) -> Styles:
-        """Return styles that tell the members of a dimension apart, by their places."""
+    def distinct(self, dim: str, positions: Sequence[int], *aesthetics: str) -> Styles:
+        """Return styles that distinguish the members of a dimension, by their positions."""
         styles = {"color": COLORS, "linestyle": self.lines, "marker": self.markers}
         return {
-            name: ([dim], [styles[name][number % len(styles[name])] for number in places])
+            name: ([dim], [styles[name][number % len(styles[name])] for number in positions])
             for name in aesthetics or styles
         }
 
     def text(self, words: str, as_html: bool = False) -> str:
-        r"""Return text that is drawn as it stands: no formula, no tag.
+        r"""Return text with formulas and tags escaped, so that it is drawn literally.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Backend:
         return words
 
     def font(self, points: float) -> float:
-        """Return a size of text that is as large as so many points of matplotlib."""
+        """Return the size of text that looks like `points` points of matplotlib."""
         return points if self.name == "matplotlib" else points + 3.0
 
     def size(self, inches: tuple[float, float]) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class Canvas:
     inches : (float, float)
         Size of the figure.
     styles : mapping of aesthetic -> (dims, values)
-        What tells the members of dims apart; ``"overlay"`` draws them alike.
+        Styles that distinguish the members of dims; ``"overlay"`` draws them in one style.
     rows, cols : sequence of str
         Dimensions of the panels.
     wrap : int, optional
@@ -207,12 +207,12 @@ class Canvas:
         matplotlib: Mapping[str, Any] | None = None,
         **style: Any,
     ) -> None:
-        """Draw a mark in every panel, for every member that is told apart.
+        """Draw a mark in every panel, for every member of the styled dimensions.
 
         Parameters
         ----------
         mark : str
-            Of arviz-plots: what takes the coordinates.
+            Function of arviz-plots that takes the coordinates.
         visual : str
             Name in the plot that is returned.
         *coordinates : xarray.DataArray or float
@@ -223,8 +223,8 @@ class Canvas:
         matplotlib : mapping, optional
             More of the style, for matplotlib alone.
         **style
-            An array has a value for every mark. What is named here is not told apart. A line is
-            one of `LINES`.
+            An array has a value for every mark. A style given here replaces that of the member. A
+            line style is one of `LINES`.
         """
         panels = self.plot.viz["row_index"]
         arrays = xr.broadcast(*map(xr.DataArray, coordinates), panels)[:-1]
@@ -248,14 +248,14 @@ class Canvas:
             return draw(*values.transpose("coordinate", ...).values, target=target, **options)
 
         styled = {"color", "overlay", *_STYLED.get(mark, ())}
-        told_apart = {
+        applied_styles = {
             name
             for name, dims in self._dims.items()
             if name not in style and name in styled and {*dims} <= {*data.dims}
         }
         self.plot.map(
             visible, visual, data=data.to_dataset(name="value"),
-            ignore_aes={*self._dims} - told_apart, **style,
+            ignore_aes={*self._dims} - applied_styles, **style,
         )  # fmt: skip
 
     line, step = partialmethod(_draw, "line"), partialmethod(_draw, "step")
@@ -329,7 +329,7 @@ class _Named:
     names: Mapping[Any, str]
 
     def sel_to_str(self, sel: Mapping[str, Any], isel: Mapping[str, Any]) -> str:
-        """Return the name of what is selected."""
+        """Return the name of the selected member."""
         return self.backend.text(self.names[sel[self.dim]])
 
 
@@ -358,7 +358,7 @@ def spaced(low: float, high: float) -> tuple[float, float]:
 
 
 def upright(x: xr.DataArray, low: xr.DataArray, high: xr.DataArray, dim: str) -> list[xr.DataArray]:
-    """Return x and y of one line that goes up at every place of a dimension, with gaps between."""
+    """Return x and y of one line with a vertical segment for every member of a dimension."""
     ends = xr.concat([low, high, xr.full_like(low, np.nan)], dim="end")
     return [
         values.rename({dim: "place"}).stack(point=("place", "end"), create_index=False)
@@ -367,14 +367,14 @@ def upright(x: xr.DataArray, low: xr.DataArray, high: xr.DataArray, dim: str) ->
 
 
 def legend_width(names: Iterable[str]) -> float:
-    """Return the inches that a legend with these names takes, about."""
+    """Return the approximate width in inches of a legend with these names."""
     return 0.7 + 0.085 * max(map(len, names))
 
 
 def captioned(plot: Any, backend: Backend, width: float, headline: str, *details: str) -> Any:
     """Add title and caption to a plot of so many inches."""
     figure, characters_per_inch = plot.get_viz("figure"), 12.5
-    plot.words = (headline, *details)  # for who writes them elsewhere
+    plot.words = (headline, *details)  # for reports, which write them as text
     lines = [
         piece
         for line in (headline, *details)

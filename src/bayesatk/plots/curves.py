@@ -255,7 +255,7 @@ def _curve_details(result: Result, curves: xr.Dataset) -> list[str]:
             f"that agree with the counts ({probability} confidence)."
         )
     if "estimate" in curves and bool(curves["estimate"].notnull().any()):
-        details.append("Open marker: unbiased estimate from the observed trials (finite law).")
+        details.append("Open marker: unbiased estimate from the observed trials.")
     return details
 
 

@@ -30,9 +30,9 @@ from bayesatk.results.result import Fit, Result, analysis_table
 from bayesatk.results.schema import TARGET_NAMES, TARGETS, by_metric, metric_values
 from bayesatk.results.tables import by_groups
 
-_WIDEST = 13.0  # inches, which a page of a report has at the size of text that it keeps
-_WHITE_INK = 0.655  # where white on the cell begins to contrast more than black
-_LEAST_SHADED = 0.005  # below this a cell stays white
+_WIDTH_MAX = 13.0  # inches: the width of a page of a report
+_WHITE_TEXT_ABOVE = 0.655  # probability from which white text contrasts more than black
+_SHADED_FROM = 0.005  # a cell with a smaller probability is white
 _SIDES = {"above": COLORS[0], "below": COLORS[1]}
 
 
@@ -220,10 +220,10 @@ def plot_difference(
     canvas, height = _open_rows(drawn, rows, "metric", "pair", 0.5, {}), _heights(rows, "pair")
     _draw_rows(canvas, rows, height, color=COLORS[0])
     probability = rows["prob_greater"]  # of pairs that share a question
-    words = _written(
+    words = _texts(
         lambda value: "" if value != value else f"P {equality_words(value)}", probability
     )
-    _write_beside(canvas, "probability", high, height, words)
+    _write_at_rows(canvas, "probability", high, height, words)
     canvas.vline("zero", 0.0, color=DARK, width=1.0, linestyle="dashed")
     if rope > 0:
         canvas.vspan("rope", -rope, rope, color=GREY, alpha=0.25)
@@ -260,7 +260,7 @@ def _difference_rows(compared: Result, metrics: list[Metric], target: str) -> xr
 
 
 def _heights(rows: xr.Dataset, dim: str) -> xr.DataArray:
-    """Return the heights of rows: their numbers, from below."""
+    """Return the heights of rows: their numbers, counted from below."""
     return rows[dim].copy(data=np.arange(rows.sizes[dim]))
 
 
@@ -269,10 +269,10 @@ def _beside_rows(labels: list[str]) -> dict[str, Any]:
     return {"ylim": (-0.7, len(labels) - 0.3), "yticks": (range(len(labels)), labels)}
 
 
-def _write_beside(
+def _write_at_rows(
     canvas: Canvas, visual: str, x: float, y: xr.DataArray, words: xr.DataArray
 ) -> None:
-    """Write something beside every row."""
+    """Write a text at the right end of every row."""
     canvas.text(
         visual, x + xr.zeros_like(words, float), y, string=words, color=DARK,
         size=canvas.backend.font(10), horizontal_align="left",
@@ -282,11 +282,11 @@ def _write_beside(
 def _open_rows(
     backend: Backend, rows: xr.Dataset, panel: str, dim: str, beside: float, styles: Styles
 ) -> Canvas:
-    """Open a canvas as high as its rows need, with so many inches beside its panels."""
+    """Open a canvas with a height for its rows, and `beside` inches beside its panels."""
     size, number = rows.sizes[dim], rows.sizes[panel]
     wide, high = arranged(number)
     height = max(1.1 + (0.42 if size <= 12 else 0.32) * size, 1.7)
-    inches = min(max(6.5, 1.8 + 3.3 * wide + beside), _WIDEST), 0.9 + high * height
+    inches = min(max(6.5, 1.8 + 3.3 * wide + beside), _WIDTH_MAX), 0.9 + high * height
     styles = {**styles, "overlay": ([dim], ())}
     return Canvas(backend, rows, inches, styles, cols=[panel], wrap=wide)
 
@@ -369,14 +369,14 @@ def plot_ranks(
     )  # fmt: skip
     row = table["system"].copy(data=np.arange(size)[::-1])
     half = xr.DataArray([-0.5, 0.5], dims="side")
-    shaded = table.where(table >= _LEAST_SHADED)
+    shaded = table.where(table >= _SHADED_FROM)
     canvas.fill_between_y(
         "cell", ranks + half, row - 0.5, row + 0.5 + 0.0 * shaded,
-        color=_written(_shade, table), alpha=1.0,
+        color=_texts(_shade, table), alpha=1.0,
     )  # fmt: skip
     canvas.text(
-        "probability", ranks, row + 0.0 * table, color=_written(_ink, table),
-        string=_written(lambda p: "0" if p < _LEAST_SHADED else f"{p:.2f}", table),
+        "probability", ranks, row + 0.0 * table, color=_texts(_ink, table),
+        string=_texts(lambda p: "0" if p < _SHADED_FROM else f"{p:.2f}", table),
         size=drawn.font(10.0 if size <= 12 else 8.0),
     )  # fmt: skip
     canvas.label(
@@ -458,8 +458,8 @@ def plot_leaderboard(
     values = rows[["ci_lower", "ci_upper", "observed"]].to_array()
     low, high = spaced(float(values.min()), float(values.max()))
     best = rows["prob_best"].clip(0.0, 1.0)
-    words = _written(lambda chance: chance_words("best", chance), best)
-    _write_beside(canvas, "best", high, height, words)
+    words = _texts(lambda chance: chance_words("best", chance), best)
+    _write_at_rows(canvas, "best", high, height, words)
     across = xr.DataArray([low, high], dims="end")
     for line, below in enumerate(np.flatnonzero(np.diff(rows["tier"].isel(metric=0)))):
         canvas.line(
@@ -498,8 +498,8 @@ def _rank_table(read: Result, metrics: list[Metric], target: str) -> xr.DataArra
     return table.isel(system=mean.argsort(kind="stable").values)
 
 
-def _written(write: Callable[..., str], *numbers: xr.DataArray) -> xr.DataArray:
-    """Return what is written of every number, or of numbers side by side."""
+def _texts(write: Callable[..., str], *numbers: xr.DataArray) -> xr.DataArray:
+    """Apply a function that returns a text to every number, or to broadcast numbers."""
     arrays = xr.broadcast(*numbers)
     columns = (array.values.ravel().tolist() for array in arrays)
     words = np.array([write(*values) for values in zip(*columns, strict=True)], object)
@@ -514,10 +514,10 @@ def _shade(probability: float) -> str:
 
 
 def _ink(probability: float) -> str:
-    """Return a colour that stands out from the cell of a probability."""
-    if probability < _LEAST_SHADED:
+    """Return the colour of text in the cell of a probability."""
+    if probability < _SHADED_FROM:
         return GREY
-    return "#ffffff" if probability > _WHITE_INK else "#000000"
+    return "#ffffff" if probability > _WHITE_TEXT_ABOVE else "#000000"
 
 
 def plot_gate(fit: Fit, *, backend: str | None = None) -> Any:
@@ -562,17 +562,19 @@ def plot_gate(fit: Fit, *, backend: str | None = None) -> Any:
     drawn, read = Backend.named(backend), Result.of(fit, "gate")
     group, table = read.group("gate"), analysis_table(read, "gate")
     row = group.sel(check="difference")
-    at, density = group["difference"].rename(difference="point"), group["density"].values
+    points, density = group["difference"].rename(difference="point"), group["density"].values
     height = float(np.nan_to_num(density).max()) or 1.0
-    shape = at.copy(data=np.nan_to_num(density) / height)
+    shape = points.copy(data=np.nan_to_num(density) / height)
     threshold = float(row["threshold"])
     canvas = Canvas(drawn, xr.Dataset({"density": shape}), (6.8, 3.8))
-    low, high = min(float(at.min()), threshold, 0.0), max(float(at.max()), threshold, 0.0)
+    low, high = min(float(points.min()), threshold, 0.0), max(float(points.max()), threshold, 0.0)
     for side, color in _SIDES.items():
-        kept = at.clip(threshold, None) if side == "above" else at.clip(None, threshold)
-        heights = np.interp(kept, at, shape, left=0.0, right=0.0)
-        top = at.copy(data=heights)
-        canvas.fill_between_y(side, kept, 0.0 * top, top, color=color, alpha=0.35)
+        side_points = (
+            points.clip(threshold, None) if side == "above" else points.clip(None, threshold)
+        )
+        heights = np.interp(side_points, points, shape, left=0.0, right=0.0)
+        top = points.copy(data=heights)
+        canvas.fill_between_y(side, side_points, 0.0 * top, top, color=color, alpha=0.35)
     canvas.vline("threshold", threshold, color=DARK, width=1.6, linestyle="dashed")
     canvas.vline("zero", 0.0, color=GREY, width=0.8, linestyle="dotted")
     ends = xr.concat([row["ci_lower"], row["ci_upper"]], dim="end").drop_vars("check")

@@ -71,13 +71,13 @@ def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) 
     systems = chosen_systems(fit, system)
     rows = _hardest_first(fit).sel(system=systems)
     size = rows.sizes["question"]
-    # All places, or as many at equal steps as can be told apart in a panel.
+    # All questions, or 300 at equal steps.
     thinned = np.linspace(0, size - 1, min(size, 300)).round().astype(np.intp)
     marked = np.flatnonzero(rows["suspicious"].any("system"))
     shown = np.union1d(thinned, marked)
     rows = rows.isel(question=shown)
     x = xr.DataArray(shown + 1.0, {"question": rows["question"]}, "question")
-    if len(shown) > _MANY:
+    if len(shown) > _WIDE_PANEL_FROM:
         canvas = Canvas(drawn, rows, (8.4, 1.0 + 2.3 * len(systems)), cols=["system"], wrap=1)
     else:
         canvas = Canvas.of_systems(drawn, rows)
@@ -102,8 +102,8 @@ def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) 
     )
 
 
-_MANY = 60  # questions in a panel that is wide
-_NAMED = 5  # suspicious questions whose names are above a panel
+_WIDE_PANEL_FROM = 60  # a panel with more questions has the whole width
+_NAMES_MAX = 5  # of suspicious questions named above a panel
 
 
 def _panel_titles(rows: xr.Dataset, systems: list[Any]) -> list[str]:
@@ -111,14 +111,14 @@ def _panel_titles(rows: xr.Dataset, systems: list[Any]) -> list[str]:
     titles = []
     for name, suspicious in zip(shortened(systems), rows["suspicious"].values, strict=True):
         questions = shortened(rows["question"].values[suspicious].tolist(), 16)
-        more = f", and {len(questions) - _NAMED} more" * (len(questions) > _NAMED)
-        listed = f" (diamonds: {', '.join(questions[:_NAMED])}{more})"
+        more = f", and {len(questions) - _NAMES_MAX} more" * (len(questions) > _NAMES_MAX)
+        listed = f" (diamonds: {', '.join(questions[:_NAMES_MAX])}{more})"
         titles.append(name + listed * bool(questions))
     return titles
 
 
 def _hardest_first(fit: Result) -> xr.Dataset:
-    """Return what is known of every question, dims (system, question)."""
+    """Return the posterior of every question, dims (system, question), hardest first."""
     columns = ["mean", "ci_lower", "ci_upper", "suspicious"]
     rows = question_table(fit).set_index(["system", "question"])[columns].to_xarray()
     level = fit.scale.direction * rows["mean"].mean("system")

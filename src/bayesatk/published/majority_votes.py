@@ -87,8 +87,8 @@ def plurality_at_k(
     credit = np.empty((len(rows), len(ks)))
     credit_by_counts = {}
     for row, (values, right) in enumerate(zip(rows, correct_rows, strict=True)):
-        given = ~np.isnan(values)
-        counts, right, abstained = values[given], right[given], abstentions[row]
+        is_answer = ~np.isnan(values)
+        counts, right, abstained = values[is_answer], right[is_answer], abstentions[row]
         _check(law, counts, abstained, max(ks), row)
         order = np.lexsort((counts, right))
         counts, right = counts[order], right[order]
@@ -183,12 +183,12 @@ def _correct_answers(correct: ArrayLike, rows: Array, single: bool) -> Flags:
             "It has true for every answer that is right."
         )
     correct_rows = np.atleast_2d(correct_rows)
-    given = ~np.isnan(rows)
-    if correct_rows.dtype != bool and not np.isin(correct_rows[given], (0, 1)).all():
+    is_answer = ~np.isnan(rows)
+    if correct_rows.dtype != bool and not np.isin(correct_rows[is_answer], (0, 1)).all():
         raise ValueError(
-            f"correct must be true or false; got {correct_rows[given].tolist()!s:.80}."
+            f"correct must be true or false; got {correct_rows[is_answer].tolist()!s:.80}."
         )
-    return np.where(given, correct_rows, False).astype(bool)
+    return np.where(is_answer, correct_rows, False).astype(bool)
 
 
 def _abstentions(unanswered: ArrayLike | None, questions: int, law: Law) -> list[float | None]:

@@ -97,16 +97,20 @@ class WeightedPoints:
         order = _serpentine_order(self.theta, self.weight, int(np.sqrt(size)))
         cumulative = np.cumsum(self.weight[order])
         steps = (np.arange(size) + 0.5) / size * cumulative[-1]
-        chosen, times = np.unique(order[np.searchsorted(cumulative, steps)], return_counts=True)
+        sampled_points, times = np.unique(
+            order[np.searchsorted(cumulative, steps)], return_counts=True
+        )
         weight, features = times / size, self._features(size)
-        chosen_features = features[chosen]
+        chosen_features = features[sampled_points]
         lost_means = self.weight @ features - weight @ chosen_features
         gram = (chosen_features.T * weight) @ chosen_features
         factor = 1.0 + chosen_features @ np.linalg.lstsq(gram, lost_means)[0]
         weight = weight * np.maximum(factor, 0.0)
         weight /= weight.sum()
         effective = min(self.effective_draws, 1.0 / float(weight @ weight))
-        return replace(self, theta=self.theta[chosen], weight=weight, effective_draws=effective)
+        return replace(
+            self, theta=self.theta[sampled_points], weight=weight, effective_draws=effective
+        )
 
     def _features(self, size: int) -> Array:
         """Standardised parameters, their squares and, for many points, products; a row a point."""

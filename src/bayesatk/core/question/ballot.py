@@ -341,11 +341,11 @@ def credit_by_right_votes(
     credit = np.zeros((len(abstentions), k + 1))
     credit[:, k // 2 + 1 :] = 1.0
     for right in range(1, k // 2 + 1):
-        others = k - right
-        ties = min(others // right, len(votes))
+        other_votes = k - right
+        ties = min(other_votes // right, len(votes))
         nodes, weight = np.polynomial.legendre.leggauss(ties // 2 + 1)
         u = 0.5 + 0.5 * nodes
-        product = np.repeat(abstaining[: others + 1, None], len(u), axis=1)
+        product = np.repeat(abstaining[: other_votes + 1, None], len(u), axis=1)
         for vote in votes:
             # The answer has fewer votes than the right one, or as many and then a factor u.
             updated = product * vote[0]
@@ -353,7 +353,7 @@ def credit_by_right_votes(
                 updated[d:] += product[:-d] * vote[d]
             updated[right:] += product[:-right] * (u[:, None] * vote[right])
             product = updated
-        credit[:, right] = 0.5 * weight @ product[others] / total[others]
+        credit[:, right] = 0.5 * weight @ product[other_votes] / total[other_votes]
     return np.minimum(credit, 1.0)
 
 

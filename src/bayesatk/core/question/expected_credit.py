@@ -66,9 +66,11 @@ def until_success(credit: Credit, successes: ArrayLike, trials: ArrayLike) -> Ar
     """
     c, n = np.broadcast_arrays(np.asarray(successes, np.int64), np.asarray(trials, np.int64))
     credits = credit.vector
-    early = credits[1] if (credits[1:] == credits[1]).all() else np.nan
-    known = np.where(n > credit.k, credits[0], credits[np.minimum(c, credit.k)])
-    return np.asarray(np.where(n >= credit.k, known, np.where(c > 0, early, np.nan)))
+    credit_of_solved = credits[1] if (credits[1:] == credits[1]).all() else np.nan
+    credit_of_k = np.where(n > credit.k, credits[0], credits[np.minimum(c, credit.k)])
+    return np.asarray(
+        np.where(n >= credit.k, credit_of_k, np.where(c > 0, credit_of_solved, np.nan))
+    )
 
 
 def finite(credit: Credit, successes: ArrayLike, trials: ArrayLike) -> Array:

@@ -32,10 +32,10 @@ def mean_over_questions(values: Array, share: Array, tried: Flags) -> Array:
     >>> mean_over_questions(values, np.ones(3), np.ones(3, bool)).tolist()
     [0.5, nan]
     """
-    known = ~np.isnan(values)
-    weight = share @ known
+    has_value = ~np.isnan(values)
+    weight = share @ has_value
     enough = (weight > 0.0) & (weight >= OBSERVED_SHARE_MIN * share[tried].sum())
-    sums = share @ np.where(known, values, 0.0)
+    sums = share @ np.where(has_value, values, 0.0)
     return np.where(enough, sums / np.where(enough, weight, 1.0), np.nan)
 
 
