@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 import bayesatk as bk
-from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.models_of import system_model
 from bayesatk.posterior.replicates import draw_new_p
 from tests.conftest import plan_table
 
@@ -48,7 +48,7 @@ def test_new_questions_keep_the_prior_trials_of_those_they_replace() -> None:
     prior = bk.tally(([500, 0, 250] * 5, [500] * 15))
     data = bk.tally(([4, 0, 2] * 5, [4] * 15))
     fit = bk.evaluate(data, "pass@1", prior_trials=prior, difficulty="beta", draws=50, rng=1)
-    model = Declared.of_result(bk.Result.of(fit)).model(0)
+    model = system_model(bk.Result.of(fit).study, 0)
     p, _ = draw_new_p(model, 500, np.random.default_rng(1))
     np.testing.assert_allclose(p.mean(axis=0)[:3], [1.0, 0.0, 0.5], atol=0.02)
 

@@ -11,7 +11,7 @@ import bayesatk as bk
 from bayesatk.core.pooling.states import States
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.model import CountModel
 
 SCALES = {
     "right or wrong": RIGHT_WRONG,
@@ -30,7 +30,8 @@ def model(scale, pooling, counts, prior=None):
     prior = scale.resolve_prior(pooling, prior)
     if isinstance(prior, bk.priors.HyperPrior):
         prior = bk.priors.HyperPrior(families="beta")
-    return Declared(scale, pooling, prior, np.asarray(counts)[None]).model(0)
+    scores = None if scale is RIGHT_WRONG else tuple(map(float, scale.scores))
+    return CountModel.of(prior, np.asarray(counts), pooling=pooling, scores=scores)
 
 
 def judged(scale):

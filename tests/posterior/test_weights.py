@@ -12,7 +12,7 @@ from scipy.stats import beta
 import bayesatk as bk
 from bayesatk.data.study import read_study
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.models_of import system_model
 
 RUNS = np.array([[[1, 0, 1], [1, 1, 1], [0, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 1, 0], [1, 0, 0],
                  [0, 0, 0]]])  # fmt: skip
@@ -204,7 +204,7 @@ def test_answers_follow_weights_without_a_jump(structure, population) -> None:
     for weight in (even, nearly, HEAVY, 2.0 * HEAVY):
         study = declared(weight, population=population, **options)
         metrics = [study.scale.judged(metric) for metric in study.metrics]
-        posterior = Declared.of_study(study).model(0).fit(metrics)
+        posterior = system_model(study, 0).fit(metrics)
         drawn = posterior.draw(200, np.random.default_rng(1), False).metrics
         numbers.append([posterior.mean, posterior.sd, drawn])
     for one, two in (numbers[:2], numbers[2:]):
@@ -217,7 +217,7 @@ def test_answers_follow_weights_without_a_jump(structure, population) -> None:
 def test_both_populations_of_groups_and_a_covariate_by_simulation(population) -> None:
     """Draws of the prior, weighted by the likelihood; p by its Beta; questions drawn anew."""
     study = declared(HEAVY, population=population, group="group", covariates=["x"])
-    posterior = Declared.of_study(study).model(0).fit(parse("pass@1"))
+    posterior = system_model(study, 0).fit(parse("pass@1"))
     rng, size = np.random.default_rng(5), 200_000
     mean, icc = rng.random((2, size))
     slope, tau = rng.normal(0.0, 2.5, size), np.abs(rng.normal(size=size))

@@ -12,7 +12,7 @@ from bayesatk.core.engine.coupling import standardised
 from bayesatk.core.engine.distribution import Empirical, measured_interval
 from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
-from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.models_of import system_model, system_votes
 from bayesatk.posterior.posterior import (
     Distributions,
     Draws,
@@ -144,7 +144,7 @@ def evaluate_system(
 def _judged(study: Study, index: int) -> _Asked:
     """Metrics of the counts, and probabilities to reach each score."""
     name, places, size = study.outcomes.systems[index], list(study.grid.judged), len(study.grid)
-    model = Declared.of_study(study).model(index)
+    model = system_model(study, index)
     metrics = [study.scale.judged(one) for one in study.grid.judged.values()]
     reach = study.scale.reaching()
     posterior = model.fit([*metrics, *reach])
@@ -177,11 +177,11 @@ def _voted(study: Study, index: int, draws: int, rng: Rng) -> _Asked:
             Argument("columns", {"answer": ...}, "tally"),
             ". The strict majority of right marks is 'maj@k'.",
         )  # fmt: skip
-    ks, declared = [metric.k for metric in study.grid.voted.values()], Declared.of_study(study)
-    posterior = declared.votes(index, ks, draws, rng)
+    ks = [metric.k for metric in study.grid.voted.values()]
+    posterior = system_votes(study, index, ks, draws, rng)
     points: Laws = []
     if study.pooling == "partial":
-        points = [(fit.name, fit.points) for fit in declared.model(index).families]
+        points = [(fit.name, fit.points) for fit in system_model(study, index).families]
     asked = {metric.k for metric in study.votes}
     voted = {k: v for k, v in zip(ks, posterior.estimate.tolist(), strict=True) if k in asked}
     c, n = outcomes.successes.values[index], outcomes.trials.values[index]

@@ -20,7 +20,8 @@ from bayesatk.data.grouping import Grouping
 from bayesatk.data.roles import GROUP
 from bayesatk.data.scales import RightWrongScale
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.posterior.models_of import Declared, model_of
+from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.models_of import declared, model_of, system_model
 from bayesatk.posterior.posterior import Posterior
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.posterior.replicates import draw_new_p
@@ -145,11 +146,14 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
         return None
     tried = fit.trials[system] > 0
     prior_of_both = prior.of_family("beta") if right_wrong else prior
-    ungrouped = replace(
-        Declared.of_result(fit, tried), prior=prior_of_both, grouping=None, weight=None
+    ungrouped, grouped = (
+        CountModel.of(
+            **declared(fit.study, system)
+            | {"prior": prior_of_both, "grouping": grouping, "weight": None}
+        ).among(tried)
+        for grouping in (None, Grouping.of(groups))
     )
-    grouped = replace(ungrouped, grouping=Grouping.of(groups[tried]))
-    ratio = grouped.model(system).log_evidence() - ungrouped.model(system).log_evidence()
+    ratio = grouped.log_evidence() - ungrouped.log_evidence()
     return ratio if np.isfinite(ratio) else None
 
 
@@ -336,7 +340,7 @@ def criticise(
 def _new_questions(result: Result, system: int, tried: Flags) -> DrawNewP:
     """Return a function that draws p of new questions like those that were tried."""
     if result.pooling == "partial":
-        model = Declared.of_result(result).model(system)
+        model = system_model(result.study, system)
 
         def draw_new(size: int, rng: Rng) -> tuple[Array, Array | None]:
             p, rates = draw_new_p(model, size, rng)

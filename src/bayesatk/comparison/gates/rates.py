@@ -19,7 +19,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.models_of import Declared, question_shares
+from bayesatk.posterior.models_of import question_shares, system_model
 from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS
@@ -159,7 +159,7 @@ def draw_success_probabilities(result: Result, target: str, size: int, rng: Rng)
                 "fit", " must have a law from which new questions come; got "
                 f"pooling={result.pooling!r}. Evaluate with ", Argument("pooling", "partial"), ".",
             )  # fmt: skip
-        return draw_new_p(Declared.of_result(result).model(0), size, rng)[0]
+        return draw_new_p(system_model(result.study, 0), size, rng)[0]
     if "p" not in result.posterior:
         raise ArgumentError(
             "fit", " must have the draws of p of these questions. Evaluate the same data with ",

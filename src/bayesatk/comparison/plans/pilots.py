@@ -21,7 +21,7 @@ from bayesatk.core.program.weighted_points import certain, start_of
 from bayesatk.metrics.category_credit import ScoredCredit, compositions
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.models_of import system_model
 from bayesatk.posterior.posterior import FamilyFit
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.results.result import Fit, Result
@@ -90,7 +90,7 @@ class Pilot:
     @classmethod
     def of(cls, pilot: Result, system: int, metric: Metric) -> "Pilot":
         """Return the pilot of the system at a position."""
-        model = Declared.of_result(pilot).model(system)
+        model = system_model(pilot.study, system)
         rng = np.random.default_rng(0)
         number = rng.multinomial(_HYPERPARAMETER_DRAWS, [share for _, share in model.counted])
         draws = []
