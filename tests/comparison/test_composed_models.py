@@ -8,7 +8,7 @@ from scipy.special import expit
 
 import bayesatk as bk
 from bayesatk.posterior.models_of import system_model
-from bayesatk.posterior.replicates import draw_new_p
+from bayesatk.posterior.questions import draw_new_p
 from tests.conftest import plan_table
 
 TRIALS = 8

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesatk._tools.arrays import Array, Flags, Ints
+from bayesatk._tools.arrays import Array, Flags, Ints, Rng
 from bayesatk.core.numerics.importance import K_HAT_MAX, halton_sequence
 from bayesatk.core.numerics.points import WeightedPoints
 from bayesatk.core.numerics.weights import pareto_shape
@@ -310,6 +310,15 @@ class CountModel:
                  if p > _FEWEST]  # fmt: skip
         total = sum(p for _, p in pairs)
         return [(fit, p / total) for fit, p in pairs]
+
+    def draw_points(self, size: int, rng: Rng) -> list[tuple[FamilyFit, Array]]:
+        """Draw hyperparameters: laws, and points (draws, hyperparameters) of each."""
+        number = rng.multinomial(size, [share for _, share in self.counted]).tolist()
+        return [
+            (fit, fit.points.theta[rng.choice(len(fit.points.weight), n, p=fit.points.weight)])
+            for (fit, _), n in zip(self.counted, number, strict=True)
+            if n
+        ]
 
     @property
     def described(self) -> dict[str, FamilyShare]:

@@ -1,8 +1,9 @@
-"""What is known of single questions under the model, and what each says of the system."""
+"""What is known of single questions under the model, what each says of the system, and new ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import bdtr, logsumexp
@@ -10,6 +11,7 @@ from scipy.special import bdtr, logsumexp
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.engine.bootstrap import bootstrap_leave_one_out
 from bayesatk.core.program.moments import Metrics
+from bayesatk.core.program.predictor import Predictor
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit
 from bayesatk.posterior.model import CountModel
@@ -135,16 +137,58 @@ class QuestionPosterior:
 
 def _draw_cells(model: CountModel, size: int, rng: Rng) -> Array:
     """Draw p of a question of each cell; (draws, cells, ...)."""
-    drawn, cells = [], model.cells
-    number = rng.multinomial(size, [share for _, share in model.counted])
-    for (fit, _), n in zip(model.counted, number.tolist(), strict=True):
-        if n:
-            place = rng.choice(len(fit.points.weight), n, p=fit.points.weight)
-            theta, predictor = fit.points.theta[place], fit.predictor
-            effects = predictor.effects(fit.points.theta).draw(place, rng)
-            offset = predictor.offsets(theta) + effects[:, cells.group]
-            drawn.append(predictor.observation.draw(theta, offset, cells.state, rng))
-    return np.concatenate(drawn)
+    return np.concatenate([
+        fit.predictor.observation.draw(
+            theta, _draw_offsets(fit.predictor, theta, rng), model.cells.state, rng
+        )
+        for fit, theta in model.draw_points(size, rng)
+    ])  # fmt: skip
+
+
+def _draw_offsets(predictor: Predictor, theta: Array, rng: Rng) -> Array:
+    """Draw offsets of cells with effects of groups, one set at each point; (points, cells)."""
+    effects = predictor.effects(theta).draw(np.arange(len(theta)), rng)
+    return predictor.offsets(theta) + effects[:, predictor.cells.group]
+
+
+def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, Array | None]:
+    """Draw hyperparameters and effects of groups, and p of a new question in place of each.
+
+    A new question has the group, the covariates and the prior trials of the one that it replaces.
+
+    Parameters
+    ----------
+    model : CountModel
+    size : int
+        Draws.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    p : ndarray, shape (draws, questions), or (draws, questions, categories)
+    rates : ndarray, shape (draws, columns), optional
+        Of a judge that errs, as rows of `bayesatk.core.pooling.marks`.
+    """
+    points = model.draw_points(size, rng)
+    p = np.concatenate([_new_p(fit.predictor, theta, rng) for fit, theta in points])
+    if model.judge is None:
+        return p, None
+    return p, np.concatenate([fit.rates(theta) for fit, theta in points])
+
+
+def _new_p(predictor: Predictor, theta: Array, rng: Rng) -> Array:
+    """Draw p of new questions at points, one set at each."""
+    cells, observation = predictor.cells, predictor.observation
+    offset = _draw_offsets(predictor, theta, rng)
+    # Behind the states that were seen, from which an observation knows how fine its tables must be.
+    states, number = observation.states, len(observation.states)
+    untried = replace(
+        states, counts=np.concatenate([states.counts, np.zeros_like(states.counts)]),
+        prior=np.tile(states.prior, (2, 1)), count=np.append(states.count, np.zeros(number)),
+    )  # fmt: skip
+    unseen: Any = replace(observation, states=untried)  # type: ignore[type-var]
+    new = number + cells.state[cells.which]
+    return np.asarray(unseen.draw(theta, offset[:, cells.which], new, rng))
 
 
 def _influence(model: CountModel, metric: MetricFunction) -> Array:

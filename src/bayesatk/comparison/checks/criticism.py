@@ -23,8 +23,8 @@ from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import declared, model_of, system_model
 from bayesatk.posterior.posterior import Posterior
+from bayesatk.posterior.questions import draw_new_p
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
-from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.priors import DIFFICULTY_FAMILIES, DirichletHyperPrior, HyperPrior
 from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.result import Fit, Result

@@ -20,7 +20,7 @@ from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import question_shares, system_model
-from bayesatk.posterior.replicates import draw_new_p
+from bayesatk.posterior.questions import draw_new_p
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS
 from bayesatk.results.views import ShownTable

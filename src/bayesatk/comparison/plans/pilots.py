@@ -92,11 +92,11 @@ class Pilot:
         """Return the pilot of the system at a position."""
         model = system_model(pilot.study, system)
         rng = np.random.default_rng(0)
-        number = rng.multinomial(_HYPERPARAMETER_DRAWS, [share for _, share in model.counted])
-        draws = []
-        for (fit, _), n in zip(model.counted, number.tolist(), strict=True):
-            points = rng.choice(len(fit.points.weight), n, p=fit.points.weight)
-            draws += [(fit, fit.points.theta[[i]]) for i in points.tolist()]
+        draws = [
+            (fit, theta[None])
+            for fit, points in model.draw_points(_HYPERPARAMETER_DRAWS, rng)
+            for theta in points
+        ]
         order, judged = rng.permutation(len(draws)).tolist(), pilot.scale.judged(metric)
         return cls(model, [draws[i] for i in order], metric, judged, pilot.pooling == "complete")
 
