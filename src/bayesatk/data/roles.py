@@ -492,8 +492,8 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
             isinstance(part, str | int) and part in names for part in parts))  # fmt: skip
         named[role] = parts if len(parts) > 1 else parts[0]
     if not valid:
-        absent = [str(part) for name in named.values() for part in columns_named(name, names)
-                  if part not in names]  # fmt: skip
+        absent = [part for name in named.values() for part in columns_named(name, names)
+                  if isinstance(part, str) and part not in names]  # fmt: skip
         near = [(name, *get_close_matches(name, [*map(str, names)], 1)) for name in absent]
         meant = "".join(f" Is {pair[0]!r} meant as {pair[1]!r}?" for pair in near if pair[1:])
         raise OutcomeError(
