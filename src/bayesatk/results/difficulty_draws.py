@@ -118,7 +118,7 @@ def draw_prior(prior: HyperPrior, size: int, rng: Rng) -> tuple[Nodes, Ints]:
     Returns
     -------
     difficulty : Nodes
-        Of two Betas, unless the prior is of single ones.
+        Of as many Betas as the family with most has.
     family : ndarray of int, shape (size,)
         Index of ``bayesatk.priors.DIFFICULTY_FAMILIES``.
 
@@ -138,7 +138,7 @@ def draw_prior(prior: HyperPrior, size: int, rng: Rng) -> tuple[Nodes, Ints]:
 
 def chosen(families: Sequence[Nodes], choice: Ints) -> Nodes:
     """Return at every place the draw of the family chosen there."""
-    every = Nodes.joined([paired(law) for law in families], [1.0] * len(families))
+    every = Nodes.joined(families, [1.0] * len(families))
     return every.among(choice * len(choice) + np.arange(len(choice)))
 
 

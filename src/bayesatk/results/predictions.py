@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv, logit
+from scipy.special import logit
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError, proper_probability
@@ -20,7 +20,6 @@ from bayesatk.results.result import Fit, Result
 
 Question = Literal["average", "typical"]
 QUESTIONS: tuple[Question, ...] = ("typical", "average")
-_POINT = 1e8  # sum of Beta parameters from which the median is the mean to all digits that count
 _MEDIAN_STEPS = 20  # of medians of p, each of which costs a distribution function
 _LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
 
@@ -156,15 +155,6 @@ def at_logits(metric: Metric, x: Array, curve: "Curve", question: Question) -> A
     return metric.latent(curve.median(x))
 
 
-def _beta_median(law: Nodes) -> Array:
-    """Median of single Betas, however concentrated or spread; (draws,)."""
-    mean, total = law.mean[:, 0], (law.alpha + law.beta)[:, 0]
-    median = np.where(total < 1.0 / _POINT, (mean > 0.5).astype(float), mean)
-    inner = (total >= 1.0 / _POINT) & (total <= _POINT)
-    median[inner] = betaincinv(law.alpha[inner, 0], law.beta[inner, 0], 0.5)
-    return median
-
-
 @dataclass(frozen=True)
 class Curve:
     """Distribution of p of questions at logits, in every draw, those of all groups together.
@@ -183,14 +173,6 @@ class Curve:
     centre: Array
     share: Array
     effect: Array
-
-    @property
-    def simple(self) -> bool:
-        """Whether it is one Beta around the logit."""
-        law = self.laws.difficulty
-        return law is not None and law.share.shape[1] == 1 and not (
-            self.effect.any() or law.atoms.any()
-        )  # fmt: skip
 
     def _over_groups(self, value: Callable[[Array, Any], Array], x: Array) -> Array:
         """Mean over groups of a function of offsets (draws,) and of their columns, at logits x."""
@@ -228,8 +210,6 @@ class Curve:
 
     def median(self, x: Array) -> Array:
         """Median of p at logits (draws, ...)."""
-        if self.simple:
-            return self._over_groups(lambda offset, _: _beta_median(self.betas(offset)), x)
         low, high = np.zeros(x.shape), np.ones(x.shape)
         for _ in range(_MEDIAN_STEPS):
             middle = 0.5 * (low + high)
