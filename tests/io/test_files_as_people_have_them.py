@@ -283,6 +283,34 @@ def test_the_order_of_retries_is_no_evidence(tmp_path):
     assert {str(doubt).partition(":")[0] for doubt in both.doubts} == {"fixed"}
 
 
+def test_counts_of_several_systems_side_by_side(tmp_path):
+    header = "question,alpha_n_correct,alpha_n_samples,beta_n_correct,beta_n_samples"
+    rows = [("q0", 6, 7, 6, 6), ("q1", 1, 6, 0, 4), ("q2", 2, 2, 3, 5)]
+    path = csv(tmp_path, header, rows)
+    message = refused(lambda: bk.load(path), "Name it: ")
+    told = CliRunner().invoke(app, ["doctor", str(path)]).output
+    options = re.search(r"(--column successes=\S+ --column trials=\S+?);", " ".join(told.split()))[
+        1
+    ]
+    assert options == ("--column successes=alpha_n_correct,beta_n_correct "
+                       "--column trials=alpha_n_samples,beta_n_samples")  # fmt: skip
+    named = {"successes": ["alpha_n_correct", "beta_n_correct"],
+             "trials": ["alpha_n_samples", "beta_n_samples"]}  # fmt: skip
+    assert str(named)[1:-1] in message
+    for data in (bk.load(path, columns=named), bk.tally(pd.read_csv(path), columns=named)):
+        assert list(map(str, data.systems)) == named["successes"]
+        assert data.successes.values.tolist() == [[6, 1, 2], [6, 0, 3]]
+        assert data.trials.values.tolist() == [[7, 6, 2], [6, 4, 5]]
+    shell = CliRunner().invoke(app, ["doctor", str(path), *shlex.split(options)])
+    assert "2 systems x 3 questions, 30 trials" in shell.output
+    # One number of trials for all; failures instead of successes; lists that do not fit.
+    both = csv(tmp_path, "question,a,b,n", [("q0", 1, 2, 4), ("q1", 3, 0, 5)])
+    shared = bk.load(both, columns={"failures": "a,b", "trials": "n"})
+    assert shared.successes.values.tolist() == [[3, 2], [2, 5]]
+    for wrong in ({"successes": ["a", "b"], "failures": "n"}, {"successes": "n", "trials": "a,b"}):
+        refused(lambda columns=wrong: bk.load(both, columns=columns), "as many systems")
+
+
 def test_a_column_of_seconds_is_not_silently_better_when_higher(tmp_path):
     rng = np.random.default_rng(3)
     rows = [(system, f"q{q}", t, round(rng.gamma(3, 2), 2)) for system in "ab" for q in range(12)

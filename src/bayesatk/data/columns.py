@@ -50,6 +50,7 @@ from bayesatk.data.validation import (
 TRUTHS, MARKS = ("wrong", "right"), ("none", "wrong", "right")  # labels of `truth_count`
 _COLLECTIONS = (list, dict, tuple, np.ndarray)
 _LISTED = ("outcome", "answer", *BY_TRIAL)  # roles of columns with a list of trials in a cell
+_BY_SYSTEM = ("rate", "successes", "failures")  # roles whose several columns are of systems
 NO_CONTENT = 0  # digest of a cell without content
 SYSTEMS = "(names of columns)"  # stands for the system column of a wide table
 
@@ -206,8 +207,11 @@ class Picked:
         answers = answers_in_content(sample, roles, () if "content" in columns else content)
         content = [name for name in content if name not in answers]
         constants = {name: "all rows" for name in PLACEHOLDERS} | rows.pop("constants", {})
-        if "rate" in roles and roles.get("trials") not in sample.names:
+        if "rate" in roles and not {*columns_of(roles, "trials")} <= {*sample.names}:
             constants |= {roles["trials"]: roles["trials"]}
+        beside = [roles[role] for role in _BY_SYSTEM if isinstance(roles.get(role), tuple)]
+        if beside and not rows.get("systems"):
+            rows["systems"] = beside[0]
         used = {*columns_of(roles, *roles), *content, *rows.get("where", ())}
         used |= {name.partition(".")[0] for name in used if isinstance(name, str)}
         unused = tuple(name for name in sample.names if name not in used)
@@ -260,11 +264,10 @@ class Picked:
             apart=self.apart, of_file=self.of_file, **rows,
         )  # fmt: skip
         table = self._selected_rows(table, read)
-        for role in ("outcome", "rate"):
-            if self.systems and role in self.roles:
-                table = _of_systems(table, role, self.systems)
-            elif isinstance(self.roles.get(role), tuple):
-                table = _without_trailing_blanks(table)
+        if self.systems:
+            table = _of_systems(table, self.roles, self.systems)
+        elif isinstance(self.roles.get("outcome"), tuple):
+            table = _without_trailing_blanks(table)
         return counts_of_rates(table) if "rate" in self.roles else table
 
     def _selected_rows(self, table: Columns, read: Callable[[Any, str], Any]) -> Columns:
@@ -303,14 +306,15 @@ def _without_trailing_blanks(table: Columns) -> Columns:
     return table.with_column("outcome", table.roles["outcome"], cells)
 
 
-def _of_systems(table: Columns, role: str, systems: Sequence[Any]) -> Columns:
+def _of_systems(table: Columns, roles: Mapping[str, Any], systems: Sequence[Any]) -> Columns:
     """Return a wide table with a row for each system."""
-    cells = table.listed(role)
-    if len(systems) == 1:
-        cells = [[cell] for cell in cells]
-    melted = table.take(np.repeat(np.arange(len(cells)), len(systems)))
-    melted = melted.with_column(role, table.roles[role], [cell for row in cells for cell in row])
-    labels = [*systems] * len(cells)
+    length, number = len(table), len(systems)
+    melted = table.take(np.repeat(np.arange(length), number))
+    for role in ("outcome", *_BY_SYSTEM, "trials"):
+        if isinstance(roles.get(role), tuple):
+            cells = [cell for row in table.listed(role) for cell in row]
+            melted = melted.with_column(role, table.roles[role], cells)
+    labels = [*systems] * length
     if "system" in table.roles:
         labels = list(map(_joined, zip(melted.listed("system"), labels, strict=True)))
     return melted.with_column("system", SYSTEMS, labels)

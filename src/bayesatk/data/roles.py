@@ -487,7 +487,7 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
         parts = columns_named(name, names)
         is_number = role == "trials" and "rate" in named and number_of(name) is not None
         valid = valid and isinstance(role, str) and (role in ROLES or role.startswith(COVARIATE))
-        valid = valid and (len(parts) == 1 or role in (*LABELS, "outcome", "rate"))
+        valid = valid and (len(parts) == 1 or role in (*LABELS, *COUNTS, "outcome", "rate"))
         valid = valid and (is_number or all(
             isinstance(part, str | int) and part in names for part in parts))  # fmt: skip
         named[role] = parts if len(parts) > 1 else parts[0]
@@ -507,6 +507,8 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
         )  # fmt: skip
     used = [part for role, name in named.items() if role != "content" for part in as_tuple(name)]
     counts = {*COUNTS} & named.keys()
+    of_systems = {len(as_tuple(named[role])) for role in ("rate", "successes", "failures")
+                  if role in named}  # fmt: skip
     for is_wrong, rule, remedy in (
         (
             "reference" in named and ("answer" not in named or "outcome" in named),
@@ -522,6 +524,12 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
         (
             len(counts) > 2,
             ": two of trials, successes and failures say the third", "Leave one out.",
+        ),
+        (
+            len(of_systems) > 1
+            or len(as_tuple(named.get("trials"))) not in {1, *of_systems},
+            " must have counts of as many systems in every role, or one of trials for all",
+            "Name the columns of every system, in the same order.",
         ),
         (
             len(set(used)) < len(used),
@@ -552,9 +560,11 @@ def _unclear_roles(
         bool(marked) and "outcome" in unclear)  # fmt: skip
     if unclear.get("outcome") == []:
         proposed |= {"outcome": marked[0]} if len(marked) == 1 else {}
-        counts = {} if marked else _likely_counts(sample, taken)
+        counts = {} if marked else (
+            _counts_of_systems(sample, taken) or _likely_counts(sample, taken))  # fmt: skip
         if counts:
-            guessed = [name for name in counts.values() if name is not ...]
+            guessed = [name for own in counts.values() if own is not ...
+                       for name in (own if isinstance(own, list) else [own])]  # fmt: skip
             hints = f"Counts or rates may be in {shown(guessed)[1:-1]}. "
             del proposed["outcome"]
             proposed |= counts
@@ -600,23 +610,51 @@ def _unclear_roles(
     return OutcomeError(*pieces, "; if two share a name, rename one.")
 
 
+def _counts_of_systems(sample: Sample, taken: Collection[Any]) -> dict[str, Any]:
+    """Return columns of successes and of trials that differ by names of systems alone.
+
+    Examples
+    --------
+    >>> names = ["a_correct", "a_samples", "b_correct", "b_samples"]
+    >>> _counts_of_systems(Sample(names, {name: ["2", "3"] for name in names}), [])
+    {'successes': ['a_correct', 'b_correct'], 'trials': ['a_samples', 'b_samples']}
+    """
+    by_role: list[dict[tuple[str, ...], Any]] = []
+    for role in ("successes", "trials"):
+        names = [name for name in sample.names
+                 if name not in taken and _count_role(sample, name) == role]  # fmt: skip
+        words = [normalized_name(name).split("_") for name in names]
+        shared = set(words[0]).intersection(*words) if words else set()
+        by_role.append({tuple(word for word in own if word not in shared): name
+                        for own, name in zip(words, names, strict=True)})  # fmt: skip
+    successes, trials = by_role
+    if len(successes) < 2 or successes.keys() != trials.keys():
+        return {}
+    return {"successes": [*successes.values()],
+            "trials": [trials[system] for system in successes]}  # fmt: skip
+
+
+def _count_role(sample: Sample, name: Any) -> str:
+    """Return which counts or rates a column may hold, from its name and values, or ""."""
+    texts, normalized = sample.distinct(name), normalized_name(name)
+    numbers = [number for number in map(number_of, texts) if number is not None]
+    if not numbers or len(numbers) < len(texts) or _MEASUREMENT_NAME.search(normalized):
+        return ""
+    if _RATE_NAME.search(normalized) and (_MARK_NAME.search(normalized) or "acc" in normalized):
+        return "rate"
+    if not all(map(float.is_integer, numbers)) or max(numbers) <= 1:
+        return ""
+    kinds = (role for role, pattern in _COUNT_NAMES.items() if re.search(pattern, normalized))
+    return "trials" if normalized.endswith("total") else next(kinds, "")
+
+
 def _likely_counts(sample: Sample, taken: Collection[Any]) -> dict[str, Any]:
     """Return the columns that may be counts or rates, by role, from their names and values."""
     usual = usual_columns("trials", sample.names, taken)
     likely = {"trials": usual[0]} if len(usual) == 1 else {}
     for name in sorted(sample.names, key=lambda name: len(str(name))):
-        numbers = [number for number in map(number_of, sample.distinct(name)) if number is not None]
-        normalized = normalized_name(name)
-        if (name in taken or not numbers or len(numbers) < len(sample.distinct(name))
-                or _MEASUREMENT_NAME.search(normalized)):  # fmt: skip
-            continue
-        if _RATE_NAME.search(normalized) and (_MARK_NAME.search(normalized) or "acc" in normalized):
-            likely.setdefault("rate", name)
-        elif all(map(float.is_integer, numbers)) and max(numbers) > 1:
-            kinds = (
-                role for role, pattern in _COUNT_NAMES.items() if re.search(pattern, normalized)
-            )
-            likely.setdefault("trials" if normalized.endswith("total") else next(kinds, ""), name)
+        if name not in taken:
+            likely.setdefault(_count_role(sample, name), name)
     likely.pop("", None)
     if "rate" in likely:
         return {"rate": likely["rate"], "trials": likely.get("trials", ...)}
