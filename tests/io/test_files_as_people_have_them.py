@@ -311,6 +311,23 @@ def test_counts_of_several_systems_side_by_side(tmp_path):
         refused(lambda columns=wrong: bk.load(both, columns=columns), "as many systems")
 
 
+@pytest.mark.parametrize(("no", "yes"), [("no", "yes"), ("No", "Yes"), ("0", "1")])
+def test_common_names_of_columns_and_marks(tmp_path, no, yes):
+    rows = [("a", 1, yes), ("a", 2, no), ("a", 3, ""), ("b", 1, yes), ("b", 2, yes)]
+    path = csv(tmp_path, "q,trial,exact_match", rows)
+    data = bk.load(path, missing="ignore")
+    assert only(data) == {"a": (1, 1, 1), "b": (0, 2, 0)}
+    assert f"{no} = 0, {yes} = 1" in data.card()
+    assert "question = column 'q'" in data.card()
+    assert "outcome = column 'exact_match'" in data.card()
+    counted = bk.load(csv(tmp_path, "question,n_correct,n_samples", [("a", 6, 7), ("b", 1, 6)]))
+    assert only(counted) == {"a": (1, 6, 0), "b": (5, 1, 0)}
+    assert "trials = column 'n_samples', successes = column 'n_correct'" in counted.card()
+    for other in ("maybe", "YeS"):  # nothing is guessed of others
+        refused(lambda mark=other: bk.load(csv(tmp_path, "q,correct", [("a", yes), ("b", mark)])),
+                f"{other}' at row 3" if yes != "1" else f"outcome '{other}'")  # fmt: skip
+
+
 def test_a_column_of_seconds_is_not_silently_better_when_higher(tmp_path):
     rng = np.random.default_rng(3)
     rows = [(system, f"q{q}", t, round(rng.gamma(3, 2), 2)) for system in "ab" for q in range(12)

@@ -33,7 +33,7 @@ BAD_FILES = {
     "latin-1": (".csv", "question,outcome\né,1\n".encode("latin-1"), ["UTF-8"]),
     "utf-16": (".csv", GOOD.encode("utf-16"), ["UTF-8"]),
     "jsonl value": (".jsonl", LINE + LINE.replace("1}", "7}").replace("1,", "2,"), ["line 2"]),
-    "jsonl text": (".jsonl", LINE.replace("1}", '"yes"}'), ["outcome 'yes'", r"scores=\{"]),
+    "jsonl text": (".jsonl", LINE.replace("1}", '"maybe"}'), ["outcome 'maybe'", r"scores=\{"]),
     "jsonl cut": (".jsonl", LINE + LINE[:-9], ["line 2", "JSON"]),
     "jsonl null id": (".jsonl", LINE + LINE.replace('"x"', "null"), ["'question'", "line 2"]),
     "jsonl list id": (".jsonl", LINE + LINE.replace('"x"', "[]"), ["'question'", "line 2"]),

@@ -37,7 +37,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "question question_id task_id task item item_id problem problem_id sample_id doc_id "
         "problem_idx instance_id example_id prompt_id query_id id",
         "case case_id test_id test_case scenario scenario_id task_name test_name name task_index "
-        "ng_task_index (key)",
+        "ng_task_index q (key)",
         "prompt input user_input instruction inputs query",
     ),
     "trial": (
@@ -48,7 +48,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
     "outcome": (
         "outcome correct is_correct score passed success reward accs graded_list",
-        "resolved is_resolved solved is_solved is_success is_passed pass score_binarized win won",
+        "resolved is_resolved solved is_solved is_success is_passed pass score_binarized win won "
+        "exact_match",
     ),
     # Roles of tables whose rows are counts.
     "trials": (

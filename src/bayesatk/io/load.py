@@ -37,6 +37,7 @@ from bayesatk.io.log_rows import (
     to_columns,
     to_long,
     usual_scores,
+    yes_no_scores,
 )
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
 from bayesatk.io.record_tables import columns_and_rows, defused
@@ -365,12 +366,14 @@ def read_tables(
 ) -> tuple[LongForm, Scores]:
     """Return the trials of tables, or only their counts without rules, and the scores.
 
-    If `changes`, the scores are those of C and I of Inspect where the first outcomes are these.
+    If `changes`, the scores are those of yes and no, or of C and I of Inspect, where the first
+    outcomes are these.
     """
     counter = Counter(scale, rules)
     for source, block in table_blocks(inputs, scale, rules is not None):
         if changes and not counter.judged and isinstance(block.values.get("outcome"), list):
-            counter.scores = usual_scores(block.values["outcome"], scale)  # of two categories
+            outcomes = block.values["outcome"]
+            counter.scores = yes_no_scores(outcomes) or usual_scores(outcomes, scale)  # of two
         read_named(source, counter.add, block)
     return counter.long_form(), counter.scores
 
