@@ -12,7 +12,7 @@ from scipy.special import gammaln, xlogy
 
 from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk._tools.messages import ArgumentError
-from bayesatk.metrics.credit import check_k
+from bayesatk.metrics.credit import check_k, log_multinomial
 
 MAX_REACHED_SCORES = 20  # scores whose probability of being reached is reported
 
@@ -162,10 +162,9 @@ class CategoryCredit:
     def _expected(self, scores: Array, log_sequence_probability: Callable[[Ints], Array]) -> Array:
         """Return the expected value from log probabilities of one sequence of each composition."""
         drawn, values = self.values(scores)
-        log_multinomial = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
+        orders = log_multinomial(drawn)
         return np.asarray(
-            values[0]
-            + np.exp(log_multinomial + log_sequence_probability(drawn)) @ (values - values[0])
+            values[0] + np.exp(orders + log_sequence_probability(drawn)) @ (values - values[0])
         )
 
 

@@ -107,6 +107,22 @@ def log_choose(n: ArrayLike, k: ArrayLike) -> Array:
     return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
 
 
+def log_multinomial(counts: ArrayLike) -> Array:
+    """Return log multinomial coefficients ``n! / prod_c n_c!``, shape (...).
+
+    Parameters
+    ----------
+    counts : array_like, shape (..., categories)
+
+    Examples
+    --------
+    >>> np.exp(log_multinomial([[2, 1], [0, 3]])).round(12).tolist()
+    [3.0, 1.0]
+    """
+    counts = np.asarray(counts, float)
+    return np.asarray(gammaln(counts.sum(axis=-1) + 1.0) - gammaln(counts + 1.0).sum(axis=-1))
+
+
 @lru_cache(maxsize=512)
 def log_binomials(n: int) -> Array:
     """Return ``log C(n, j)`` for j = 0..n, each the logarithm of an exact integer.

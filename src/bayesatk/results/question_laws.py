@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import expit, gammaln, logit, softmax
+from scipy.special import expit, logit, softmax
 
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
@@ -20,6 +20,7 @@ from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.dirichlet_multinomial import log_dirichlet_multinomial
 from bayesatk.data.study import Study
+from bayesatk.metrics.credit import log_multinomial
 from bayesatk.priors import BetaPrior, DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty_draws import ATOMS, difficulty_draws, draw_prior, flat_draws
@@ -185,7 +186,7 @@ class QuestionLaws:
             return self.levels.log_counts(counts)
         if self.difficulty is not None:
             wrong, right = counts.T
-            ways = gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+            ways = log_multinomial(counts)
             return np.concatenate(
                 [part.log_likelihood(right, wrong) + ways for part in self._blocks(len(counts))]
             )

@@ -10,7 +10,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, logit, logsumexp
+from scipy.special import logit, logsumexp
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError, real_number
@@ -19,6 +19,7 @@ from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.observations import Observation
 from bayesatk.core.program.weighted_points import certain, start_of
 from bayesatk.metrics.category_credit import ScoredCredit, compositions
+from bayesatk.metrics.credit import log_multinomial
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import system_model
@@ -183,10 +184,10 @@ class Pilot:
         size = 2 if self.model.scores is None else len(self.model.scores)
         if size == 2 or comb(trials + size - 1, size - 1) <= _MAX_COMPOSITIONS:
             counts = compositions(trials, size)
-            return _with_counts(observation, counts), _log_orders(counts)
+            return _with_counts(observation, counts), log_multinomial(counts)
         untried = _with_counts(observation, np.zeros((1, size), np.int64))
         counts = _draw_counts(untried, theta, offset, trials)
-        observation, ways = _with_counts(observation, counts), _log_orders(counts)
+        observation, ways = _with_counts(observation, counts), log_multinomial(counts)
         density = logsumexp(observation.log_states(theta, offset)[0] + ways, axis=0)
         return observation, ways - density + np.log(offset.shape[1]) - np.log(len(counts))
 
@@ -290,11 +291,6 @@ def _with_counts(observation: Any, counts: Any) -> Any:
     """Return the observation with these counts as its states."""
     states = States(counts, np.zeros(counts.shape), np.ones(len(counts)), np.arange(len(counts)))
     return replace(observation, states=states)
-
-
-def _log_orders(counts: Any) -> Array:
-    """Log number of orders of trials, by row of counts."""
-    return np.asarray(gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1))
 
 
 def _prior_information(fit: FamilyFit, centre: Array) -> Array:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from bayesatk._tools.arrays import Array, Indices, Ints
+from bayesatk.metrics.credit import log_multinomial
 
 Counts = Ints
 
@@ -97,7 +97,7 @@ class States:
     @property
     def log_ways(self) -> Array:
         """Log number of orders in which the trials of each state can come."""
-        return np.asarray(gammaln(self.trials + 1.0) - gammaln(self.counts + 1.0).sum(axis=1))
+        return log_multinomial(self.counts)
 
     def __len__(self) -> int:
         return len(self.count)

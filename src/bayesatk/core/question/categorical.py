@@ -10,12 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.question.expected_credit import finite
 from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit, by_score, log_beta_moment
-from bayesatk.metrics.credit import pass_at
+from bayesatk.metrics.credit import log_multinomial, pass_at
 
 
 def _steps(scores: ArrayLike, counts: Array) -> tuple[float, Array, Array, Array]:
@@ -55,8 +54,8 @@ def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike
         return np.asarray(lowest + reached @ steps)
     drawn, values = credit.values(scores)
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-        log_multinomial = _log_choose(counts, credit.k)
-        logs = sum(log_multinomial[..., c, drawn[:, c]] for c in range(counts.shape[-1]))
+        log_choices = _log_choose(counts, credit.k)
+        logs = sum(log_choices[..., c, drawn[:, c]] for c in range(counts.shape[-1]))
         weight = np.exp(logs - _log_choose(trials, credit.k)[..., -1:])
         expected = values[0] + weight @ (values - values[0])  # exact where all have the same value
     return np.where(trials >= credit.k, expected, np.nan)
@@ -137,19 +136,19 @@ def _general_moments(
     ``Var g(p) = sum_ab (v_a - mean)(v_b - mean) P(a, b)``, P Dirichlet-multinomial.
     """
     drawn, values = credit.values(scores)
-    log_multinomial = gammaln(credit.k + 1) - gammaln(drawn + 1).sum(axis=1)
+    log_orders = log_multinomial(drawn)
     rows = alpha.reshape(-1, alpha.shape[-1])
     mean, variance = np.empty(len(rows)), np.empty(len(rows))
     for row, row_alpha in enumerate(rows):
         log_rises = [_log_rising_factorials(a, 2 * credit.k) for a in row_alpha]
         total = _log_rising_factorials(float(row_alpha.sum()), 2 * credit.k)
-        pmf = np.exp(log_multinomial + _sum_at(log_rises, drawn) - total[credit.k])
+        pmf = np.exp(log_orders + _sum_at(log_rises, drawn) - total[credit.k])
         mean[row] = values[0] + pmf @ (values - values[0])
         gap = values - mean[row]
         variance[row] = 0.0
-        for first, weight, value in zip(drawn, log_multinomial, gap, strict=True):
+        for first, weight, value in zip(drawn, log_orders, gap, strict=True):
             joint = np.exp(
-                weight + log_multinomial + _sum_at(log_rises, drawn + first) - total[2 * credit.k]
+                weight + log_orders + _sum_at(log_rises, drawn + first) - total[2 * credit.k]
             )
             variance[row] += value * (joint @ gap)
     shape = alpha.shape[:-1]

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, softmax
 
 from bayesatk._tools.arrays import Array, Rng
+from bayesatk.metrics.credit import log_multinomial
 
 _POSITIVE_FLOOR = 1e-300  # replaces parameters of zero
 _MIN_DIRECT_SHAPE = 0.1  # gamma variates of a smaller shape may underflow to zero
@@ -86,9 +87,9 @@ def log_dirichlet_multinomial(counts: ArrayLike, mean: ArrayLike, ratio: ArrayLi
     counts = np.asarray(counts, float)
     positive_ratio = np.clip(np.asarray(ratio, float), _POSITIVE_FLOOR, 1e280)
     alpha = np.maximum(np.asarray(mean, float) / positive_ratio[..., None], _POSITIVE_FLOOR)
-    log_multinomial = gammaln(counts.sum(axis=-1) + 1.0) - gammaln(counts + 1.0).sum(axis=-1)
+    orders = log_multinomial(counts)
     counts, alpha = np.broadcast_arrays(counts, alpha)
-    return np.asarray(log_sequence_probability(alpha, counts) + log_multinomial)
+    return np.asarray(log_sequence_probability(alpha, counts) + orders)
 
 
 def draw_probabilities(alpha: Array, rng: Rng) -> Array:
