@@ -676,9 +676,13 @@ class Posterior:
         number = rng.multinomial(size, [part.share for part in self.parts])
         pairs = [(part, int(n)) for part, n in zip(self.parts, number, strict=True) if n]
         drawn, nodes = [], []
+        model = self.model
+        costly = model.structured or model.scores is not None or model.states.prior.any()
+        most = _MOST if costly else MOST_LIKELIHOODS
+        counted = not alone and size * len(model.cells.which) <= most  # of all parts, or of none
         for part, n in pairs:
             place = rng.choice(len(part.points.weight), n, p=part.points.weight)
-            drawn.append(self._draw_part(part, place, rng, keep_p, alone))
+            drawn.append(self._draw_part(part, place, rng, keep_p, alone, counted))
             if drawn[-1].family is not None:
                 nodes.append(part.fit.nodes(part.points.theta[place]))
         joined = Draws.joined(drawn)
@@ -689,7 +693,7 @@ class Posterior:
 
     def _draw_part(
         self, part: Part, place: Indices, rng: Rng, keep_p: bool,
-        alone: bool,
+        alone: bool, counted: bool,
     ) -> Draws:  # fmt: skip
         """Draws under one law, at some of its points."""
         model, cells = self.model, self.model.cells
@@ -714,9 +718,7 @@ class Posterior:
         if cells.grouped:
             groups = GroupDraws(self._group_p(part, theta, effect, both), both,
                                 effect if part.fit.predictor.effective else None)  # fmt: skip
-        costly = model.structured or model.scores is not None or model.states.prior.any()
-        most = _MOST if costly else MOST_LIKELIHOODS
-        if not alone and len(theta) * len(cells.which) <= most:
+        if counted:
             likelihood = self._log_counts(part, place, offset)[:, cells.which]
         hyper = self._rates(part.fit, theta) if alone else self.reported(part.fit, theta)
         return Draws(whole, hyper, p, None, code, groups, likelihood)
