@@ -182,3 +182,11 @@ def test_new_runs_of_every_family_are_those_of_redrawn_questions() -> None:
     redrawn = rng.binomial(trials, p).sum(axis=1)
     assert abs(runs.mean() - redrawn.mean()) < 5 * redrawn.std() * np.sqrt(2 / 8000)
     assert runs.std() == pytest.approx(redrawn.std(), rel=5 * np.sqrt(1 / 8000))
+
+
+def test_a_p_value_deep_in_the_tail_is_printed_with_its_digits() -> None:
+    fit = bk.evaluate([[1] * 8] * 40, "pass@1", difficulty="beta", rng=1)
+    table = bk.table(bk.guessing.random_baseline(fit, 0.25, t=10, rng=1))
+    exact = 10.0 * 0.25**320  # all of 320 trials right, in any of ten runs
+    assert float(table["p_value"][0]) == pytest.approx(exact, rel=1e-10)
+    assert f"{exact:.2g}" in str(table)

@@ -67,6 +67,11 @@ def _number(value: float, form: str, absent: str = "") -> str:
     return text.replace("-", "", 1) if not float(text.replace(",", "")) else text
 
 
+def _p_value(value: float) -> str:
+    """Write a p-value with two significant digits, however deep in the tail it is."""
+    return "" if value != value else f"{value:.2g}"
+
+
 def _counted(heading: str, name: str) -> Column:
     return Column(
         heading, lambda row: "-" if np.isinf(row[name]) else _number(row[name], ",.0f"), KEPT
@@ -150,7 +155,7 @@ _COLUMNS: dict[str, Column] = {
     "expected_best": Column(
         "best guess", leaves=KEPT, meaning="expected best accuracy of the guessers."
     ),
-    "p_value": _chance("p-value", "p_value", KEPT),
+    "p_value": Column("p-value", lambda row: _p_value(row["p_value"]), KEPT),
     "prob_exceeds_questions": _chance("P(these)", "prob_exceeds_questions", 2),
     "prob_exceeds_population": _chance(
         "P(like these)", "prob_exceeds_population", KEPT,
