@@ -38,8 +38,8 @@ ADVISED = {
         "bayesatk.tally(data, scores={0: 0, 1: 1, 2: ...})", {},
     ),
     "no question column": (
-        LONG.rename(columns={"mark": "outcome"}),
-        "bayesatk.tally(data, columns={'question': ...})", {"...": "'q'"},
+        LONG.rename(columns={"mark": "outcome", "q": "puzzle"}),
+        "bayesatk.tally(data, columns={'question': ...})", {"...": "'puzzle'"},
     ),
     "no outcome column": (
         LONG.rename(columns={"q": "question"}),
