@@ -307,6 +307,13 @@ def test_guess_says_what_it_needs(arguments, message) -> None:
     assert message in done.output
 
 
+def test_a_leaderboard_ranks_systems_however_few(runs) -> None:
+    done = run("leaderboard", runs, "-m", "pass@1", "--seed", 1)
+    assert done.exit_code == 0, done.output
+    for text in ("pass@1: systems ranked on these questions", "P(best)", "tier"):
+        assert text in done.output
+
+
 def test_compare_prints_pairs_and_sentences(runs) -> None:
     done = run("compare", runs, "-m", "pass@1", "--seed", 1)
     assert done.exit_code == 0, done.output
@@ -319,7 +326,7 @@ def test_compare_prints_pairs_and_sentences(runs) -> None:
 
 LOGS = Path(__file__).parents[1] / "logs"
 COMMANDS = [
-    "evaluate", "verify", "compare", "plan", "guess", "gate", "report", "doctor",
+    "evaluate", "verify", "compare", "leaderboard", "plan", "guess", "gate", "report", "doctor",
     "convert", "cite", "demo",
 ]  # fmt: skip
 

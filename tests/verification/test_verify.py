@@ -187,6 +187,11 @@ def test_known_constants_must_match() -> None:
     assert bk.verify(fit, moved).verdict == "disagree"
 
 
+def test_what_is_no_result_is_refused_in_a_line(exact) -> None:
+    with pytest.raises(ValueError, match=r"^sampled must be draws .* got Outcomes\. Pass bayesatk"):
+        bk.verify(exact, bk.tally([[1, 0]]))
+
+
 def test_different_questions_are_refused(exact) -> None:
     fit = bk.evaluate([[1, 0]], METRICS, pooling="none", rng=1)
     other = fit.drop_nodes("closed_form")

@@ -63,11 +63,15 @@ def options(
 @command(app, "Example: bayesatk evaluate runs.csv -m pass@1,4 -m pass^4")
 def evaluate(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None:
     """Compute the exact posterior of metrics."""
+    delivery.deliver(*_evaluated(reading, evaluation, delivery))
+
+
+def _evaluated(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> tuple[Any, Any]:
+    """Return the result of the closed form, and the data."""
     data = reading.load(delivery.output)
     evaluation = evaluation.on(data)
     model = evaluation.model(data, reading)
-    fit = evaluation.evaluate(data, model, delivery.progress)
-    delivery.deliver(fit, data)
+    return evaluation.evaluate(data, model, delivery.progress), data
 
 
 _OF_METRICS = ("metric", "group_weight", "population", "judge", "prior_trials", "prior_weight")
@@ -100,12 +104,20 @@ def compare(
     rope
         Half-width of the region of practical equivalence.
     """
-    data = reading.load(delivery.output)
-    evaluation = evaluation.on(data)
-    model = evaluation.model(data, reading)
-    fit = evaluation.evaluate(data, model, delivery.progress)
+    fit, data = _evaluated(reading, evaluation, delivery)
     with working("Ranking ...", delivery.silent):
         result = ranked(fit, rope, pairs)
+    delivery.deliver(result, data)
+
+
+@command(app, "Example: bayesatk leaderboard runs.csv -m pass@1,4")
+def leaderboard(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None:
+    """Rank all systems in one table, with tiers and the probability of being the best."""
+    from bayesatk.comparison.boards.leaderboard import leaderboard as rank_systems
+
+    fit, data = _evaluated(reading, evaluation, delivery)
+    with working("Ranking ...", delivery.silent):
+        result = rank_systems(fit)
     delivery.deliver(result, data)
 
 

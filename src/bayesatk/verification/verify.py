@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.messages import ArgumentError, proper_probability
@@ -127,6 +128,11 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
     """
     proper_probability("alpha", alpha)
     ours = Result.of(exact, "closed_form")
+    if not isinstance(sampled, Result | xr.DataTree):
+        raise ArgumentError(
+            "sampled", f" must be draws of the same metrics; got {type(sampled).__name__}. Pass "
+            "bayesatk.sample(data, metrics).",
+        )  # fmt: skip
     theirs = sampled if isinstance(sampled, Result) else Result(sampled)
     _refuse_closed_form(theirs)
     _check_same_question(ours, theirs)
