@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesatk.core.numerics.elliptical import independent_draws
+from bayesatk.core.numerics.elliptical import effective_sample_size
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
@@ -14,4 +14,4 @@ def test_effective_draws_of_correlated_chains_do_not_depend_on_units(scale: floa
     for now in range(1, len(chains)):
         chains[now] = correlation * chains[now - 1] + 0.6 * chains[now]
     expected = 500 * 100 * (1 - correlation) / (1 + correlation)
-    assert independent_draws(scale * chains) == pytest.approx(expected, rel=0.12)
+    assert effective_sample_size(scale * chains) == pytest.approx(expected, rel=0.12)

@@ -445,11 +445,11 @@ def test_panels_of_costs_have_the_same_axes():
 
 
 def test_every_rank_shade_is_readable():
-    from bayesatk.plots.intervals import _WHITE_INK, _shade
+    from bayesatk.plots.intervals import _ink, _shade
 
     for p in np.linspace(0.005, 1, 200):
-        ink = (1, 1, 1) if p > _WHITE_INK else (0, 0, 0)
-        assert contrast(matplotlib.colors.to_rgb(_shade(p)), ink) > 4.5
+        shade, ink = (matplotlib.colors.to_rgb(color(p)) for color in (_shade, _ink))
+        assert contrast(shade, ink) > 4.5
 
 
 def test_shrinkage_is_exact_and_grouped(data, fit):
