@@ -209,9 +209,9 @@ def calibrate(
     return Calibration(tree, alpha)
 
 
-def _places(truth: Drawn, found: Any, rng: Rng) -> dict[str, float]:
+def _places(truth: Drawn, fit: Any, rng: Rng) -> dict[str, float]:
     """Return places of true values among draws of the posterior, by quantity."""
-    posterior, places = found["posterior"], {}
+    posterior, places = fit["posterior"], {}
     for name, value in truth.items():
         if name not in posterior:
             continue
@@ -264,14 +264,14 @@ def _nuts(model: pm.Model) -> Posterior:
 def _container(model: pm.Model, variable: Any) -> Any:
     """Return the container of the values that a variable observes."""
     above = set(ancestors([model.rvs_to_values[variable]]))
-    found = [data for data in model.data_vars if data in above]
-    if len(found) != 1:
+    containers = [data for data in model.data_vars if data in above]
+    if len(containers) != 1:
         raise ArgumentError(
             "model", " must observe values in containers, so that NUTS can be given others; "
             f"{variable.name!r} observes an array. Write observed=pm.Data('{variable.name}_data', "
             "...), or pass a posterior of your own.",
         )  # fmt: skip
-    return found[0]
+    return containers[0]
 
 
 class Forward:

@@ -13,11 +13,13 @@ import xarray as xr
 from scipy.special import betainc, ndtri
 
 from bayesatk._tools.arrays import Array
-from bayesatk.verification.quantities import SAME, Quantity
+from bayesatk.verification.quantities import TOLERANCE, Quantity
 
-_LARGEST = 37.0  # standard errors that are told apart: the normal tail is 1e-300 there
-_STEP = 0.02  # of the width of an interval, over which the density at its end is taken
-_POWER = float(ndtri(0.9))
+_MAX_Z = 37.0  # standard errors, beyond which the normal tail underflows: 1e-300 there
+_DENSITY_STEP = (
+    0.02  # share of the width of an interval, over which the density at its end is taken
+)
+_POWER_QUANTILE = float(ndtri(0.9))  # of a power of 0.9
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class Deviations:
         return {
             "z_mean": (self.mean - exact.mean) / of_mean,
             "z_sd": 0.0 if np.isnan(exact.sd) else (self.sd - exact.sd) / of_sd,
-            "z_pit": _largest(of_levels), "z_ends": _largest(of_ends), "z_draws": self._own(),
+            "z_pit": _largest(of_levels), "z_ends": _largest(of_ends),
+            "z_draws": self._of_stored_draws(),
         }  # fmt: skip
 
     def _shares(self) -> Array:
@@ -89,8 +92,8 @@ class Deviations:
         variance = self._variances
         if not variance.size:
             return np.zeros(0)
-        below, upto = (side.mean(("chain", "draw")).values for side in self._indicators)
-        return deviation_of_share(below, upto, self._levels, variance)
+        below, at_most = (side.mean(("chain", "draw")).values for side in self._indicators)
+        return deviation_of_share(below, at_most, self._levels, variance)
 
     @cached_property
     def _levels(self) -> Array:
@@ -105,14 +108,20 @@ class Deviations:
         parts = [(draws <= points, draws <= points)]
         if exact.ends is not None and len(exact.tails) == 2:
             ends = xr.DataArray(np.array(exact.ends), dims="level")
-            parts.append((draws < ends - SAME, draws <= ends + SAME))
+            parts.append((draws < ends - TOLERANCE, draws <= ends + TOLERANCE))
         elif exact.ends is not None:
             low, high = exact.ends
-            inside = ((draws > low + SAME) & (draws < high - SAME)).expand_dims(level=1, axis=2)
-            held = ((draws >= low - SAME) & (draws <= high + SAME)).expand_dims(level=1, axis=2)
+            inside = ((draws > low + TOLERANCE) & (draws < high - TOLERANCE)).expand_dims(
+                level=1, axis=2
+            )
+            held = ((draws >= low - TOLERANCE) & (draws <= high + TOLERANCE)).expand_dims(
+                level=1, axis=2
+            )
             parts.append((inside, held))
-        below, upto = (xr.concat(side, "level").astype(float) for side in zip(*parts, strict=True))
-        return below, upto
+        below, at_most = (
+            xr.concat(side, "level").astype(float) for side in zip(*parts, strict=True)
+        )
+        return below, at_most
 
     @cached_property
     def _variances(self) -> Array:
@@ -139,23 +148,23 @@ class Deviations:
         exact = self.quantity
         assert exact.ends is not None
         levels, quantiles = exact.grid
-        step = _STEP * (exact.ends[1] - exact.ends[0])
+        step = _DENSITY_STEP * (exact.ends[1] - exact.ends[0])
         if not levels.size or step <= 0.0:
             return np.full(2, 0.0 if exact.end_error == 0.0 else np.inf)
         ends = np.array(exact.ends)
         around = (np.interp(ends + way * step, quantiles, levels) for way in (1.0, -1.0))
         return np.asarray(np.subtract(*around) / (2.0 * step))
 
-    def _own(self) -> float:
+    def _of_stored_draws(self) -> float:
         """Largest deviation of the stored draws from the exact mean and quantiles."""
-        exact, own = self.quantity, self.quantity.own
-        if not own.size:
+        exact, stored = self.quantity, self.quantity.stored
+        if not stored.size:
             return 0.0
-        size, sd = own.size, float(own.std(ddof=1)) if np.isnan(exact.sd) else exact.sd
+        size, sd = stored.size, float(stored.std(ddof=1)) if np.isnan(exact.sd) else exact.sd
         spread = sd * np.sqrt(1.0 / size + 1.0 / exact.mean_draws)
-        of_mean = np.array([(own.mean() - exact.mean) / spread])
+        of_mean = np.array([(stored.mean() - exact.mean) / spread])
         levels = exact.probabilities
-        share = (own[:, None] <= exact.points).mean(axis=0)
+        share = (stored[:, None] <= exact.points).mean(axis=0)
         variance = levels * (1.0 - levels) * (1.0 / size + 1.0 / exact.reference_draws)
         return _largest(
             np.concatenate([of_mean, deviation_of_share(share, share, levels, variance)])
@@ -167,29 +176,29 @@ class Deviations:
         A bias of the mean in sds, an error of the sd as a share of it, and a shift of an end as a
         share of the width.
         """
-        exact, noticed = self.quantity, threshold + _POWER
+        exact, noticed = self.quantity, threshold + _POWER_QUANTILE
         of_mean, of_sd = (noticed * error / self.scale for error in self.errors)
-        found = {"detectable": of_mean, "detectable_sd": of_sd, "detectable_end": np.nan}
+        noticeable = {"detectable": of_mean, "detectable_sd": of_sd, "detectable_end": np.nan}
         if np.isnan(exact.sd):
-            found["detectable_sd"] = np.nan
+            noticeable["detectable_sd"] = np.nan
         if exact.ends is not None and len(exact.tails) == 2 and exact.grid[0].size:
             width = exact.ends[1] - exact.ends[0]
             shift = noticed * np.sqrt(self._variances[-2:])
             with np.errstate(divide="ignore", invalid="ignore"):
-                found["detectable_end"] = float(np.max(shift / self._density) / width)
-        return found
+                noticeable["detectable_end"] = float(np.max(shift / self._density) / width)
+        return noticeable
 
 
 def _largest(deviations: Array) -> float:
     return float(max(deviations, key=abs, default=0.0))
 
 
-def deviation_of_share(below: Array, upto: Array, level: Array, variance: Array) -> Array:
+def deviation_of_share(below: Array, at_most: Array, level: Array, variance: Array) -> Array:
     """Deviation of a share from its probability, as the normal score of its binomial tail.
 
     Parameters
     ----------
-    below, upto : ndarray
+    below, at_most : ndarray
         Shares of draws below a value, and at most: the level is between them where draws tie.
     level, variance : ndarray
         Probabilities, and the variance of the share.
@@ -204,13 +213,13 @@ def deviation_of_share(below: Array, upto: Array, level: Array, variance: Array)
     >>> round(float(ndtr(z)[0]), 3)
     0.055
     """
-    share = np.clip(level, below, upto)
+    share = np.clip(level, below, at_most)
     size = level * (1.0 - level) / variance
     count = np.clip(share * size, 0.0, size)
     with np.errstate(invalid="ignore", divide="ignore", under="ignore"):
-        few = betainc(np.maximum(size - count, SAME), count + 1.0, 1.0 - level)
-        many = betainc(np.maximum(count, SAME), size - count + 1.0, level)
+        few = betainc(np.maximum(size - count, TOLERANCE), count + 1.0, 1.0 - level)
+        many = betainc(np.maximum(count, TOLERANCE), size - count + 1.0, level)
         z = np.where(share < level, ndtri(few), -ndtri(many))
-    z = np.where(share == level, 0.0, np.clip(z, -_LARGEST, _LARGEST))
+    z = np.where(share == level, 0.0, np.clip(z, -_MAX_Z, _MAX_Z))
     # A tail of half and more is no deviation to the other side.
     return np.where(np.sign(z) == np.sign(share - level), z, 0.0)

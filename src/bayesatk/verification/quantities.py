@@ -16,15 +16,15 @@ from bayesatk._tools.arrays import Array, Flags
 from bayesatk.results.result import Result
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-SAME = 1e-12  # values that differ by less are the same
-_EXPECTED = 10.0  # draws expected on either side of a count for its probability to be tested
-_DRAWN = ("sd", "mean")  # statistics that may be of draws
+TOLERANCE = 1e-12  # below which two values count as the same
+_MIN_EXPECTED_DRAWS = 10.0  # expected on either side of a count for its probability to be tested
+_STATISTICS_OF_DRAWS = ("sd", "mean")  # that an exact result may know by draws alone
 _STORED = {"closed_form": "posterior", "group_closed_form": "group_posterior"}
-_STATED = 3.0  # standard errors that the error of an end is
+_ERRORS_STATED = 3.0  # standard errors in the stated error of an end
 _JOINT = "joint_posterior"  # draws of all systems together
 
 
-def _none() -> Array:
+def _empty() -> Array:
     return np.zeros(0)
 
 
@@ -51,7 +51,7 @@ class Quantity:
         Standard error of the ends, as the exact result states it.
     grid : tuple of ndarray
         Levels and quantiles, from which the density at the ends comes.
-    own : ndarray
+    stored : ndarray
         Draws that the exact result stores.
     reference_draws, sd_draws, mean_draws : float
         How many draws are behind the exact quantiles, sd and mean; infinite where they are
@@ -62,13 +62,13 @@ class Quantity:
     draws: xr.DataArray
     mean: float
     sd: float = np.nan
-    points: Array = field(default_factory=_none)
-    probabilities: Array = field(default_factory=_none)
+    points: Array = field(default_factory=_empty)
+    probabilities: Array = field(default_factory=_empty)
     ends: tuple[float, float] | None = None
     tails: tuple[float, ...] = ()
     end_error: float = 0.0
-    grid: tuple[Array, Array] = field(default_factory=lambda: (_none(), _none()))
-    own: Array = field(default_factory=_none)
+    grid: tuple[Array, Array] = field(default_factory=lambda: (_empty(), _empty()))
+    stored: Array = field(default_factory=_empty)
     reference_draws: float = np.inf
     sd_draws: float = np.inf
     mean_draws: float = np.inf
@@ -76,8 +76,8 @@ class Quantity:
     @property
     def tests(self) -> int:
         """How many numbers are compared."""
-        own = 1 + len(self.points) if self.own.size else 0
-        return 2 + len(self.points) + len(self.tails) + own
+        of_stored = 1 + len(self.points) if self.stored.size else 0
+        return 2 + len(self.points) + len(self.tails) + of_stored
 
 
 def quantities(exact: Result, sampled: Result) -> Iterator[Quantity]:
@@ -115,27 +115,28 @@ def continuous_at(quantiles: Array, values: Array) -> Flags:
 
 def _of_dataset(exact: Result, group: str, posterior: xr.Dataset) -> Iterator[Quantity]:
     """Yield the quantities that a group of statistics has in common with draws."""
-    closed, stored = exact.group(group), _STORED[group]
-    own = exact.group(stored) if exact.has(stored) else xr.Dataset()
+    closed, draws_group = exact.group(group), _STORED[group]
+    stored = exact.group(draws_group) if exact.has(draws_group) else xr.Dataset()
     for name, statistics in closed.data_vars.items():
         if name not in posterior or "statistic" not in statistics.dims:
             continue
         dims = [str(dim) for dim in statistics.dims if dim != "statistic"]
         attrs: dict[str, Any] = {
-            f"{of}_draws": float(statistics.attrs.get(f"{of}_draws", np.inf)) for of in _DRAWN
+            f"{of}_draws": float(statistics.attrs.get(f"{of}_draws", np.inf))
+            for of in _STATISTICS_OF_DRAWS
         }
         for position in product(*(range(statistics.sizes[dim]) for dim in dims)):
             column = statistics.isel(dict(zip(dims, position, strict=True)))
             where = {dim: column[dim].item() for dim in dims}
             row = {str(key): float(column.sel(statistic=key)) for key in column["statistic"].values}
             draws = posterior[name].sel(where)
-            known: dict[str, Any] = _distribution(exact, group, str(name), where, draws.size)
-            known |= _interval(exact, row)
-            if name in own:
-                known["own"] = own[name].sel(where).values.ravel()
+            fields: dict[str, Any] = _distribution(exact, group, str(name), where, draws.size)
+            fields |= _interval(exact, row)
+            if name in stored:
+                fields["stored"] = stored[name].sel(where).values.ravel()
             yield Quantity(
                 {"variable": str(name), **where}, draws, row["mean"], row["sd"],
-                reference_draws=reference_draws(closed, str(name), where), **known, **attrs,
+                reference_draws=reference_draws(closed, str(name), where), **fields, **attrs,
             )  # fmt: skip
 
 
@@ -145,7 +146,7 @@ def _interval(exact: Result, row: Mapping[str, float]) -> dict[str, Any]:
     # The distribution of guessers has no study; its quantiles are compared.
     if not np.isfinite(ends).all() or "study" not in exact.tree.attrs:
         return {}
-    error = np.nan_to_num(row.get("ci_error", 0.0)) / _STATED
+    error = np.nan_to_num(row.get("ci_error", 0.0)) / _ERRORS_STATED
     tails = exact.tails if exact.ci_kind == "eti" else (exact.ci_prob,)
     return {"ends": ends, "tails": tails, "end_error": float(error)}
 
@@ -160,7 +161,7 @@ def _distribution(
     """
     if exact.has("closed_form_cdf") and name in exact.group("closed_form_cdf"):
         cdf = exact.group("closed_form_cdf")[name]
-        tested = np.minimum(cdf.values, 1.0 - cdf.values) * draws >= _EXPECTED
+        tested = np.minimum(cdf.values, 1.0 - cdf.values) * draws >= _MIN_EXPECTED_DRAWS
         points = cdf["count"].values[tested].astype(float)
         return {"points": points, "probabilities": cdf.values[tested]}
     quantiles = f"{group}_quantiles"
@@ -195,31 +196,34 @@ def _differences(exact: Result, posterior: xr.Dataset) -> Iterator[Quantity]:
     on others systems move together, so that there only the mean is the same.
     """
     joint, closed = exact.group(_JOINT), exact.group("closed_form")
-    first, *others = exact.systems
+    first, *systems = exact.systems
     levels = np.array(LEVELS)
     for name, values in joint.data_vars.items():
         if name not in posterior or name not in closed or "system" not in values.dims:
             continue
-        own, theirs, means = (
-            each.sel(system=others) - each.sel(system=first)
-            for each in (values, posterior[name], closed[name].sel(statistic="mean"))
+        stored, sampled, means = (
+            by_system.sel(system=systems) - by_system.sel(system=first)
+            for by_system in (values, posterior[name], closed[name].sel(statistic="mean"))
         )
-        sds = (closed[name].sel(statistic="sd", system=[first, other]) for other in others)
+        sds = (closed[name].sel(statistic="sd", system=[first, system]) for system in systems)
         sd = xr.concat([(pair**2).sum("system") ** 0.5 for pair in sds], "system")
-        few = {f"{of}_draws": float(closed[name].attrs.get(f"{of}_draws", np.inf)) for of in _DRAWN}
+        few = {
+            f"{of}_draws": float(closed[name].attrs.get(f"{of}_draws", np.inf))
+            for of in _STATISTICS_OF_DRAWS
+        }
         dims = [str(dim) for dim in means.dims]
-        for place in product(*(means[dim].values.tolist() for dim in dims)):
-            where = dict(zip(dims, place, strict=True))
-            draws = own.sel(where).values.ravel()
-            known: dict[str, Any] = {"mean_draws": few["mean_draws"] / 2.0}
+        for position in product(*(means[dim].values.tolist() for dim in dims)):
+            where = dict(zip(dims, position, strict=True))
+            draws = stored.sel(where).values.ravel()
+            fields: dict[str, Any] = {"mean_draws": few["mean_draws"] / 2.0}
             if exact.judges is None and where.get("target") == "questions":
-                of_other = sd.isel(system=others.index(where["system"]))
+                of_pair = sd.isel(system=systems.index(where["system"]))
                 at = {dim: label for dim, label in where.items() if dim != "system"}
-                known |= {
-                    "sd": float(of_other.sel(at)), "sd_draws": few["sd_draws"] / 2.0,
+                fields |= {
+                    "sd": float(of_pair.sel(at)), "sd_draws": few["sd_draws"] / 2.0,
                     "points": np.quantile(draws, levels), "probabilities": levels,
                     "reference_draws": float(draws.size),
                 }  # fmt: skip
             labels = {"variable": str(name), **where, "other": first}
             mean = float(means.sel(where))
-            yield Quantity(labels, theirs.sel(where), mean, own=draws, **known)
+            yield Quantity(labels, sampled.sel(where), mean, stored=draws, **fields)

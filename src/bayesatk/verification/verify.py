@@ -12,7 +12,7 @@ from bayesatk._tools.messages import ArgumentError, proper_probability
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import MAX_RHAT
 from bayesatk.verification.deviations import Deviations
-from bayesatk.verification.quantities import SAME, Quantity, draws_of, quantities
+from bayesatk.verification.quantities import TOLERANCE, Quantity, draws_of, quantities
 
 Verdict = Literal["agree", "disagree", "inconclusive"]
 
@@ -193,33 +193,33 @@ def _compare(exact: Quantity, level: float, alpha: float) -> dict[str, Any]:
     """Return the row of one quantity."""
     import arviz as az
 
-    found = Deviations(exact)
+    deviations = Deviations(exact)
     row = {
-        **exact.labels, "exact_mean": exact.mean, "sampled_mean": found.mean,
-        "exact_sd": exact.sd, "sampled_sd": found.sd,
+        **exact.labels, "exact_mean": exact.mean, "sampled_mean": deviations.mean,
+        "exact_sd": exact.sd, "sampled_sd": deviations.sd,
     }  # fmt: skip
-    if exact.sd <= SAME or found.sd <= SAME:
-        return row | _constant(exact, found)
-    z, rhat = found.z(), float(az.rhat(found.draws))
+    if exact.sd <= TOLERANCE or deviations.sd <= TOLERANCE:
+        return row | _constant(exact, deviations)
+    z, rhat = deviations.z(), float(az.rhat(deviations.draws))
     p_value = 2.0 * ndtr(-max(abs(value) for value in z.values()))
     verdict: Verdict = "disagree" if p_value < level else "agree"
-    mixed = rhat <= MAX_RHAT and found.ess >= MIN_ESS
+    mixed = rhat <= MAX_RHAT and deviations.ess >= MIN_ESS
     return {
-        **row, **z, "rhat": rhat, "ess": found.ess,
+        **row, **z, "rhat": rhat, "ess": deviations.ess,
         "p_adjusted": min(1.0, p_value / level * alpha),
-        **found.detectable(float(-ndtri(level / 2.0))),
+        **deviations.detectable(float(-ndtri(level / 2.0))),
         "verdict": verdict if mixed else "inconclusive",
     }  # fmt: skip
 
 
-def _constant(exact: Quantity, found: Deviations) -> dict[str, Any]:
+def _constant(exact: Quantity, deviations: Deviations) -> dict[str, Any]:
     """Return the rest of the row of a quantity that one side holds for known exactly."""
-    values = [found.draws.values.ravel(), exact.own, exact.ends or ()]
-    same = all(np.abs(np.asarray(each) - exact.mean).max(initial=0.0) <= SAME for each in values)
-    same = same and not exact.sd > SAME
+    numbers = [deviations.draws.values.ravel(), exact.stored, np.array(exact.ends or ())]
+    same = all(np.abs(part - exact.mean).max(initial=0.0) <= TOLERANCE for part in numbers)
+    same = same and not exact.sd > TOLERANCE
     return {
         "z_mean": 0.0 if same else np.inf, "z_sd": 0.0, "z_pit": 0.0, "z_ends": 0.0,
-        "z_draws": 0.0, "rhat": 1.0, "ess": float(found.draws.size), "p_adjusted": float(same),
+        "z_draws": 0.0, "rhat": 1.0, "ess": float(deviations.draws.size), "p_adjusted": float(same),
         "detectable": 0.0, "detectable_sd": 0.0, "detectable_end": 0.0,
         "verdict": "agree" if same else "disagree",
     }  # fmt: skip
