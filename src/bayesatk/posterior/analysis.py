@@ -91,7 +91,7 @@ class Evaluated:
     remarks: Sequence[str] = ()
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """Metrics of a system, and their posterior.
 
     Parameters
@@ -130,22 +130,26 @@ def evaluate_system(
         Position of the system.
     """
     stream = streams[index]
-    asked = [_judged(study, index)] if study.grid.judged else []
+    requests = [_judged(study, index)] if study.grid.judged else []
     if study.grid.voted:
-        asked.append(_voted(study, index, draws, stream))
-    each = [_numbers_of(study, one, draws, stream, keep_p, check_p) for one in asked]
-    found = each[0] if len(each) == 1 else _side_by_side(each, [one.places for one in asked])
-    remarks = [remark for one in asked for remark in one.remarks]
+        requests.append(_voted(study, index, draws, stream))
+    by_kind = [_numbers_of(study, request, draws, stream, keep_p, check_p) for request in requests]
+    evaluated = by_kind[0]
+    if len(by_kind) > 1:
+        evaluated = _side_by_side(by_kind, [request.places for request in requests])
+    remarks = [remark for request in requests for remark in request.remarks]
     return replace(
-        found, points=asked[0].points, remarks=remarks + _remarks(study, index, found.statistics)
+        evaluated,
+        points=requests[0].points,
+        remarks=remarks + _remarks(study, index, evaluated.statistics),
     )
 
 
-def _judged(study: Study, index: int) -> _Asked:
+def _judged(study: Study, index: int) -> _Request:
     """Metrics of the counts, and probabilities to reach each score."""
     name, places, size = study.outcomes.systems[index], list(study.grid.judged), len(study.grid)
     model = system_model(study, index)
-    metrics = [study.scale.judged(one) for one in study.grid.judged.values()]
+    metrics = [study.scale.judged(metric) for metric in study.grid.judged.values()]
     reach = study.scale.reaching()
     posterior = model.fit([*metrics, *reach])
     remarks = [] if posterior.warning is None else [f"{name}: {posterior.warning}."]
@@ -164,10 +168,10 @@ def _judged(study: Study, index: int) -> _Asked:
         )  # fmt: skip
     places += range(size, size + len(reach))
     points = [(fit.name, fit.points) for fit in model.families]
-    return _Asked(places, posterior, points, remarks)
+    return _Request(places, posterior, points, remarks)
 
 
-def _voted(study: Study, index: int, draws: int, rng: Rng) -> _Asked:
+def _voted(study: Study, index: int, draws: int, rng: Rng) -> _Request:
     """Votes between answers."""
     outcomes = study.outcomes
     if outcomes.answers is None:
@@ -182,15 +186,15 @@ def _voted(study: Study, index: int, draws: int, rng: Rng) -> _Asked:
     points: Laws = []
     if study.pooling == "partial":
         points = [(fit.name, fit.points) for fit in system_model(study, index).families]
-    asked = {metric.k for metric in study.votes}
-    voted = {k: v for k, v in zip(ks, posterior.estimate.tolist(), strict=True) if k in asked}
+    requested = {metric.k for metric in study.votes}
+    voted = {k: v for k, v in zip(ks, posterior.estimate.tolist(), strict=True) if k in requested}
     c, n = outcomes.successes.values[index], outcomes.trials.values[index]
     remarks = proxy_note(outcomes.systems[index], c, n, voted)
-    return _Asked(list(study.grid.voted), posterior, points, remarks)
+    return _Request(list(study.grid.voted), posterior, points, remarks)
 
 
 def _numbers_of(
-    study: Study, asked: _Asked, draws: int, rng: Rng, keep_p: bool, check_p: bool
+    study: Study, asked: _Request, draws: int, rng: Rng, keep_p: bool, check_p: bool
 ) -> Evaluated:
     """Work out the numbers of metrics."""
     posterior, known = asked.posterior, [place < len(study.grid) for place in asked.places]

@@ -41,8 +41,8 @@ def posterior_dataset(
     dims: tuple[str, ...] = ("chain", "draw", "system")
     for name in samples[0].hyper:
         stacked = np.stack([drawn.hyper[name] for drawn in samples], axis=1)
-        own = dims if stacked.ndim == 2 else (*dims, AXES.get(name, "category"))
-        extra[name] = (own, stacked.reshape(CHAINS, draws, *stacked.shape[1:]))
+        variable_dims = dims if stacked.ndim == 2 else (*dims, AXES.get(name, "category"))
+        extra[name] = (variable_dims, stacked.reshape(CHAINS, draws, *stacked.shape[1:]))
     of_groups = [drawn.groups.mean for drawn in samples if drawn.groups is not None]
     if of_groups:
         means = np.stack(of_groups, axis=1)
@@ -53,18 +53,18 @@ def posterior_dataset(
         extra["group_effect"] = (
             (*dims, "group"), values_of.reshape(CHAINS, draws, *values_of.shape[1:])
         )  # fmt: skip
-    kept = [drawn.p for drawn in samples if drawn.p is not None]
-    if kept:
-        p = np.stack(kept, axis=1)
-        own = (*dims, "question", "category")[: p.ndim + 1]
-        extra["p"] = (own, p.reshape(CHAINS, draws, *p.shape[1:]))
+    stored_p = [drawn.p for drawn in samples if drawn.p is not None]
+    if stored_p:
+        p = np.stack(stored_p, axis=1)
+        variable_dims = (*dims, "question", "category")[: p.ndim + 1]
+        extra["p"] = (variable_dims, p.reshape(CHAINS, draws, *p.shape[1:]))
     if values.shape[3] > len(grid):
         reach = np.moveaxis(values[:, :, :, len(grid) :], 3, 4)
         extra["reach_probability"] = ((*dims, "target", "reached"), reach)
     attrs = {"inference_library": "bayesatk"}
     metrics = values[:, :, :, : len(grid)]
     dataset = posterior_group(grid, metrics, coords["system"], extra, attrs)
-    if any("category" in own for own, _ in extra.values()):
+    if any("category" in variable_dims for variable_dims, _ in extra.values()):
         dataset = dataset.assign_coords(category=categories)
     return dataset.assign_coords(reached=reached) if "reached" in dataset.dims else dataset
 
@@ -74,7 +74,7 @@ def family_variables(each: Sequence[Evaluated]) -> xr.Dataset:
     names = [name for name in DIFFICULTY_FAMILIES if name in each[0].families]
     if len(names) < 2:
         return xr.Dataset()
-    table = np.array([[one.families[name] for name in names] for one in each])
+    table = np.array([[system.families[name] for name in names] for system in each])
     labels = "probability", "probability_error", "log_evidence", "pareto_k"
     return xr.Dataset(
         {f"family_{name}": (("system", "family"), table[..., i]) for i, name in enumerate(labels)},
@@ -134,18 +134,18 @@ def hyper_variables(each: Sequence[Evaluated], table: int, last: str) -> Variabl
     last : str
         Name of the last dimension.
     """
-    found: Variables = {}
+    variables: Variables = {}
     for name in each[0].hyper:
-        values = np.stack([one.hyper[name][table] for one in each])
-        own = () if values.ndim == 2 else (AXES.get(name, "category"),)
-        found[name] = (("system", *own, last), values)
-    return found
+        values = np.stack([system.hyper[name][table] for system in each])
+        axes = () if values.ndim == 2 else (AXES.get(name, "category"),)
+        variables[name] = (("system", *axes, last), values)
+    return variables
 
 
 def diagnostic_variables(each: Sequence[Evaluated]) -> Variables:
     """Numerical quality, by system."""
     return {
-        name: (("system",), np.array([one.diagnostics[name] for one in each]))
+        name: (("system",), np.array([system.diagnostics[name] for system in each]))
         for name in each[0].diagnostics
     }
 
@@ -164,13 +164,13 @@ def monte_carlo(grid: MetricGrid, each: Sequence[Evaluated]) -> dict[str, dict[s
             key: np.broadcast_to(own, len(variable))[variable == name] for key, own in one.items()
         }
 
-    found = {
+    fewest = {
         name: least(*(of_variable(name, one.effective_draws) for one in each))
         for name in dict.fromkeys(variable.tolist())
     }
     for name in first.hyper:
-        found[name] = least(*(one.hyper_draws.get(name, {}) for one in each))
-    return found
+        fewest[name] = least(*(one.hyper_draws.get(name, {}) for one in each))
+    return fewest
 
 
 def judge_groups(

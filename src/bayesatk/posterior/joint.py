@@ -55,8 +55,8 @@ class SharedQuestions:
         -------
         ndarray, shape (metrics, systems)
         """
-        these, others = self._variance[0], self._variance[target]
-        drawn = np.clip(1.0 - these / np.maximum(others, 1e-300), 0.0, 1.0)
+        on_these, on_others = self._variance[0], self._variance[target]
+        drawn = np.clip(1.0 - on_these / np.maximum(on_others, 1e-300), 0.0, 1.0)
         most = largest_observed_k(self._study.outcomes.trials.values)
         beyond = np.array([metric.k > most for metric in self._study.grid])
         return self._own * np.where(beyond[:, None], drawn, 1.0)
@@ -71,8 +71,9 @@ class SharedQuestions:
     def _weights(self) -> Array:
         """Share of every question in a mean over questions like these."""
         study = self._study
-        kept = study.bootstrapped or study.design is not None  # the weights of these questions
-        weight = study.outcomes.weight if kept else None
+        # The bootstrap and covariates keep the weights of these questions.
+        weighted = study.bootstrapped or study.design is not None
+        weight = study.outcomes.weight if weighted else None
         if study.grouping is not None:
             return study.grouping.question_shares(weight)
         return np.ones(self.values.shape[2]) if weight is None else weight
@@ -102,9 +103,9 @@ class SharedQuestions:
         grouping = self._study.grouping
         assert grouping is not None
         member = grouping.code[:, None] == np.unique(grouping.code)
-        known = ~np.isnan(self.values)
-        number = known.astype(float) @ member
-        sums = np.where(known, self.values, 0.0) @ member
+        observed = ~np.isnan(self.values)
+        number = observed.astype(float) @ member
+        sums = np.where(observed, self.values, 0.0) @ member
         with np.errstate(invalid="ignore"):
             means = np.where(number > 0.0, sums / number, np.nan)
         influence = Influence.of(means, np.ones(member.shape[1]))
@@ -121,12 +122,12 @@ class SharedQuestions:
         roots = [None, self.roots]
         if draws.shape[3] > len(roots):
             roots.append(self.roots_of_groups)
-        by_metric, own = (np.swapaxes(each, 1, 2) for each in (margins, draws))
+        by_metric, normal_order = (np.swapaxes(values, 1, 2) for values in (margins, draws))
         joint = [
-            couple(by_metric[..., target], own[..., target], root)
+            couple(by_metric[..., target], normal_order[..., target], root)
             for target, root in enumerate(roots[: draws.shape[3]])
         ]
-        return np.stack([np.swapaxes(each, 1, 2) for each in joint], axis=-1)
+        return np.stack([np.swapaxes(values, 1, 2) for values in joint], axis=-1)
 
 
 def joint_groups(
@@ -144,26 +145,26 @@ def joint_groups(
     seed : int
     """
     metrics, posterior = len(study.grid), groups["posterior"]
-    margins = np.stack([one.margins for one in each], axis=1)
-    own = np.stack([_own(one, metrics) for one in each], axis=1)
-    shared = SharedQuestions(study, own, margins, seed)
-    draws = np.stack([one.drawn.metrics[:, :metrics] for one in each], axis=1)
+    margins = np.stack([system.margins for system in each], axis=1)
+    own_share = np.stack([_own(system, metrics) for system in each], axis=1)
+    shared = SharedQuestions(study, own_share, margins, seed)
+    draws = np.stack([system.drawn.metrics[:, :metrics] for system in each], axis=1)
     values = shared.together(margins, draws)
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
-    found = {
+    joint = {
         "joint_posterior": posterior_group(
             study.grid, values.reshape(*shape, *values.shape[1:]), posterior["system"].values, {},
             {"inference_library": "bayesatk"},
         )
     }  # fmt: skip
     if study.grouping is not None and "group_posterior" in groups:
-        of_groups = np.stack([_of_groups(one, study.scale.scores) for one in each], axis=1)
+        of_groups = np.stack([_of_groups(system, study.scale.scores) for system in each], axis=1)
         for group in range(of_groups.shape[2]):
-            own = of_groups[:, :, group]
-            of_groups[:, :, group] = shared.together(own, own)
+            draws = of_groups[:, :, group]
+            of_groups[:, :, group] = shared.together(draws, draws)
         labels = study.grouping.labels
-        found["group_posterior"] = group_draws(study.grid, labels, of_groups, posterior)
-    return found
+        joint["group_posterior"] = group_draws(study.grid, labels, of_groups, posterior)
+    return joint
 
 
 def _own(one: Evaluated, metrics: int) -> Array:

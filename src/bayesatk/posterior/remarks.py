@@ -107,8 +107,8 @@ def weight_note(
     if weight is None or pooling == "none" or tried.sum() < 3:
         return []
     rate = counts[tried] @ np.array(scores) / counts[tried].sum(axis=1)
-    own = weight[tried] / weight[tried].max()
-    x, y = own - own.mean(), rate - rate.mean()
+    scaled_weight = weight[tried] / weight[tried].max()
+    x, y = scaled_weight - scaled_weight.mean(), rate - rate.mean()
     size = float(np.sqrt((x @ x) * (y @ y)))
     correlation = min(max(float(x @ y) / size, -1.0), 1.0) if size > 0.0 else 0.0
     p_value = float(betainc(0.5 * (len(x) - 2), 0.5, 1.0 - correlation**2))
@@ -117,7 +117,7 @@ def weight_note(
     how = "higher" if correlation > 0.0 else "lower"
     return [
         f"{system}: questions with larger weights have {how} scores (mean score "
-        f"{rate @ own / own.sum():.3f} with weights, {rate.mean():.3f} without; "
+        f"{np.average(rate, weights=scaled_weight):.3f} with weights, {rate.mean():.3f} without; "
         f"p = {p_value:.2g}). {_ALIKE[pooling]}{_BY_LAW * (pooling == 'partial' and by_law)}"
     ]
 
@@ -160,17 +160,17 @@ def outside_note(
     list of str
         One sentence, for the requested metric furthest outside (in sds); otherwise nothing.
     """
-    position = {one: i for i, one in enumerate(grid)}
-    index = [position[one] for one in requested]
-    whole = np.array([(trials[trials > 0] >= one.k).all() for one in requested])
-    value, own = np.where(whole, estimate[index], np.nan), statistics[index, 0]
-    sd, low, high = own[:, 2], own[:, 3], own[:, 4]
+    position = {metric: i for i, metric in enumerate(grid)}
+    index = [position[metric] for metric in requested]
+    whole = np.array([(trials[trials > 0] >= metric.k).all() for metric in requested])
+    value, of_these = np.where(whole, estimate[index], np.nan), statistics[index, 0]
+    sd, low, high = of_these[:, 2], of_these[:, 3], of_these[:, 4]
     with np.errstate(invalid="ignore"):
         beyond = np.maximum(low - value, value - high) / np.maximum(sd, 1e-300)
-    known = np.isfinite(beyond)
-    if not (known & (beyond > 1e-6)).any():
+    has_estimate = np.isfinite(beyond)
+    if not (has_estimate & (beyond > 1e-6)).any():
         return []
-    worst = int(np.argmax(np.where(known, beyond, -np.inf)))
+    worst = int(np.argmax(np.where(has_estimate, beyond, -np.inf)))
     return [
         f"{system}: the unbiased estimate of {requested[worst].label}, {value[worst]:.3f}, lies "
         f"outside its interval for these questions, {low[worst]:.3f} to {high[worst]:.3f}: "
@@ -222,8 +222,11 @@ def family_note(
     list of str
         One sentence or more, or none.
     """
-    shown = {name: one.probability for name, one in families.items() if one.probability >= _SHOWN}
-    beyond = [one.label for one in requested if one.k > fewest]
+    shown = {
+        name: family.probability
+        for name, family in families.items() if family.probability >= _SHOWN
+    }  # fmt: skip
+    beyond = [metric.label for metric in requested if metric.k > fewest]
     text = []
     if len(shown) > 1 or (beyond and len(families) > 1):
         text.append(f"{system}: difficulty: {family_shares(shown)}.")

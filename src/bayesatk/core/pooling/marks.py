@@ -136,9 +136,9 @@ class Marks:
     def alike(self) -> list[tuple[int, int, int, Indices]]:
         """Unknown, wrong and right trials, and the states that have as many of each."""
         keys = np.stack([self.unknown, self.wrong, self.right], axis=1)
-        distinct, which = np.unique(keys, axis=0, return_inverse=True)
+        distinct, key_of_state = np.unique(keys, axis=0, return_inverse=True)
         return [
-            (*row, np.flatnonzero(which.ravel() == number))
+            (*row, np.flatnonzero(key_of_state.ravel() == number))
             for number, row in enumerate(distinct.tolist())
         ]
 
@@ -183,55 +183,57 @@ class Marks:
             index = (right + number) * (most + 1) + wrong + unknown - number
             yield _scaled(logs[:, index], unknown, bool(wrong + right))
 
-    def _varying(self, rates: Array, together: list[Indices]) -> list[Array]:
+    def _varying(self, rates: Array, states_by_size: list[Indices]) -> list[Array]:
         """Return those of states of as many unlabelled trials, where rates differ by question."""
         most = int(self.unknown.max(initial=0))
         (right_seen, right_of), (wrong_seen, wrong_of) = (
             np.unique(self.counts[:, kinds], axis=0, return_inverse=True)
             for kinds in ([6, 7], [3, 4])
         )
-        found = [
-            np.empty((self.unknown[states[0]] + 1, len(rates), len(states))) for states in together
+        tables = [
+            np.empty((self.unknown[states[0]] + 1, len(rates), len(states)))
+            for states in states_by_size
         ]
         step = max(1, _AT_ONCE // ((most + 1) ** 2 * (len(right_seen) + len(wrong_seen))))
         for start in range(0, len(rates), step):
-            some = slice(start, start + step)
+            block = slice(start, start + step)
             of_right, of_wrong = (
-                _beta_binomial(rates[some, column], rates[some, 2], seen, most)
+                _beta_binomial(rates[block, column], rates[block, 2], seen, most)
                 for column, seen in enumerate((right_seen, wrong_seen))
             )
-            for states, chances in zip(together, found, strict=True):
+            for states, chances in zip(states_by_size, tables, strict=True):
                 # Of so many right trials, so many are marked, and the other marks are of wrong
                 # ones; where there are not as many, their number has a probability of zero.
-                right, marked = np.tril_indices(len(chances))
-                wrong, others = len(chances) - 1 - right, self.counts[states, 1][:, None] - marked
-                others = np.where(others < 0, wrong + 1, others)
-                joint = of_right[right_of.ravel()[states, None], right, marked]
-                joint *= of_wrong[wrong_of.ravel()[states, None], wrong, others]
-                sums = np.add.reduceat(joint, np.flatnonzero(marked == 0), axis=1)
-                chances[:, some] = np.moveaxis(sums, 0, 2)
-        return found
+                right, marked_right = np.tril_indices(len(chances))
+                wrong = len(chances) - 1 - right
+                marked_wrong = self.counts[states, 1][:, None] - marked_right
+                marked_wrong = np.where(marked_wrong < 0, wrong + 1, marked_wrong)
+                joint = of_right[right_of.ravel()[states, None], right, marked_right]
+                joint *= of_wrong[wrong_of.ravel()[states, None], wrong, marked_wrong]
+                sums = np.add.reduceat(joint, np.flatnonzero(marked_right == 0), axis=1)
+                chances[:, block] = np.moveaxis(sums, 0, 2)
+        return tables
 
     def log_labels(self, rates: Array) -> Array:
         """Log probability of the marks of trials of known truth, at rates (points, 2 or 3).
 
         Shape (points, states).
         """
-        given = self.counts[:, 2:]
-        if not given.any():
-            return np.zeros((len(rates), len(given)))
+        labelled = self.counts[:, 2:]
+        if not labelled.any():
+            return np.zeros((len(rates), len(labelled)))
         if rates.shape[1] == 3:
-            total = np.zeros((len(rates), len(given)))
+            total = np.zeros((len(rates), len(labelled)))
             for column, kinds in enumerate(([4, 5], [1, 2])):
                 alpha = _rate_shapes(rates[:, column], rates[:, 2])
                 for kind, a in zip(kinds, alpha, strict=True):
-                    total += log_rising_factorial_table(a, given[:, kind])
+                    total += log_rising_factorial_table(a, labelled[:, kind])
                 total -= log_rising_factorial_table(
-                    alpha[0] + alpha[1], given[:, kinds].sum(axis=1)
+                    alpha[0] + alpha[1], labelled[:, kinds].sum(axis=1)
                 )
             return total
         logs = log_kinds(np.zeros(1), np.zeros(1), rates, self.counts.shape[1])[:, 2:]
-        return np.asarray(logs @ given.T)
+        return np.asarray(logs @ labelled.T)
 
 
 def mark_chances(rates: Array, trials: int, marked: ArrayLike) -> Array:
@@ -262,15 +264,15 @@ def mark_chances(rates: Array, trials: int, marked: ArrayLike) -> Array:
 @lru_cache(maxsize=16)  # an analysis of one system asks again and again for the same
 def _mark_chances(rates: bytes, trials: int, marked: bytes) -> Array:
     pairs, columns = np.frombuffer(rates).reshape(-1, 2), np.frombuffer(marked, np.intp)
-    found = mark_chances_once(pairs, trials, columns)
-    found.setflags(write=False)
-    return found
+    chances = mark_chances_once(pairs, trials, columns)
+    chances.setflags(write=False)
+    return chances
 
 
 def mark_chances_once(rates: Array, trials: int, marked: Indices) -> Array:
     """Return `mark_chances` of rates that will not be asked for again."""
     roots = np.exp(2j * np.pi * np.arange(trials + 1) / (trials + 1))
-    found = np.empty((trials + 1, len(rates), len(marked)))
+    selected = np.empty((trials + 1, len(rates), len(marked)))
     size = max(1, _AT_ONCE // (trials + 1) ** 2)
     for start in range(0, len(rates), size):
         block = slice(start, start + size)
@@ -279,8 +281,8 @@ def mark_chances_once(rates: Array, trials: int, marked: Indices) -> Array:
         powers[:, :, 1:] = (1.0 - pairs + pairs * roots)[:, :, None]
         of_right, of_wrong = np.cumprod(powers, axis=2)
         chances = np.fft.fft(of_right * of_wrong[:, ::-1], axis=2).real / (trials + 1)
-        found[:, block] = np.maximum(chances, 0.0)[:, :, marked].swapaxes(0, 1)
-    return found
+        selected[:, block] = np.maximum(chances, 0.0)[:, :, marked].swapaxes(0, 1)
+    return selected
 
 
 def _rate_shapes(rate: Array, icc: Array) -> tuple[Array, Array]:
@@ -345,17 +347,18 @@ def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
         Each row sums to one.
     """
     assert nodes.rates is not None
-    rates, which = np.unique(nodes.rates, axis=0, return_inverse=True)
-    found, marks = np.zeros((len(nodes), len(states), len(right))), Marks(states.counts)
+    rates, rate_of_node = np.unique(nodes.rates, axis=0, return_inverse=True)
+    probability, marks = np.zeros((len(nodes), len(states), len(right))), Marks(states.counts)
     tables = zip(marks.alike, marks.right_chances(nodes), marks.by_group(rates), strict=True)
     for (unknown, wrong_known, right_known, alike), (prior, _), chances in tables:
         total = unknown + wrong_known + right_known
         possible = (right.successes >= right_known) & (right.successes <= right_known + unknown)
         columns = np.flatnonzero((right.trials == total) & possible)
-        joint = prior[:, None, :] * chances[:, which.ravel()].transpose(1, 2, 0) + _LEAST
-        joint /= joint.sum(axis=2, keepdims=True)
-        found[np.ix_(np.arange(len(nodes)), alike, columns)] = joint
-    return found
+        of_marks = chances[:, rate_of_node.ravel()].transpose(1, 2, 0)
+        conditional = prior[:, None, :] * of_marks + _LEAST
+        conditional /= conditional.sum(axis=2, keepdims=True)
+        probability[np.ix_(np.arange(len(nodes)), alike, columns)] = conditional
+    return probability
 
 
 def count_chances(nodes: Nodes, trials: int, wrong: int = 0, right: int = 0) -> tuple[Array, Array]:
@@ -408,15 +411,15 @@ def log_marked(nodes: Nodes, states: States) -> Array:
     [[0.5, 0.5]]
     """
     assert nodes.rates is not None
-    found = np.empty((len(nodes), len(states)))
+    log_probability = np.empty((len(nodes), len(states)))
     marks = Marks(states.counts)
     step = max(1, _BLOCK // ((int(marks.unknown.max()) + 1) * len(states)))
     for start in range(0, len(nodes), step):
-        some = nodes.among(np.arange(len(nodes))[start : start + step])
-        rates, which = np.unique(np.asarray(some.rates), axis=0, return_inverse=True)
-        tables = zip(marks.alike, marks.right_chances(some), marks.by_group(rates), strict=True)
+        block = nodes.among(np.arange(len(nodes))[start : start + step])
+        rates, rate_of_node = np.unique(np.asarray(block.rates), axis=0, return_inverse=True)
+        tables = zip(marks.alike, marks.right_chances(block), marks.by_group(rates), strict=True)
         for (*_, alike), (prior, scale), chances in tables:
-            joint = np.einsum("gt,tgs->gs", prior, chances[:, which.ravel()])
+            joint = np.einsum("gt,tgs->gs", prior, chances[:, rate_of_node.ravel()])
             logs = np.log(np.maximum(joint, _LEAST)) + scale[:, None]
-            found[start : start + step, alike] = logs
-    return found + marks.log_labels(nodes.rates) + states.log_ways - marks.log_orders
+            log_probability[start : start + step, alike] = logs
+    return log_probability + marks.log_labels(nodes.rates) + states.log_ways - marks.log_orders

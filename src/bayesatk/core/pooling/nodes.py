@@ -65,8 +65,8 @@ class Nodes:
     @classmethod
     def mixed(cls, parts: Sequence["Nodes"], share: Array, atoms: Array) -> "Nodes":
         """Return nodes whose Betas are those of several, with shares (nodes, parts) and atoms."""
-        alpha = np.concatenate([part.alpha for part in parts], axis=1)
-        beta = np.concatenate([part.beta for part in parts], axis=1)
+        alpha = np.concatenate([nodes.alpha for nodes in parts], axis=1)
+        beta = np.concatenate([nodes.beta for nodes in parts], axis=1)
         return cls(alpha, beta, share, atoms, parts[0].weight)
 
     @classmethod
@@ -91,7 +91,8 @@ class Nodes:
         ([[1.5]], [[0.25]])
         """
         total = np.maximum((1.0 - icc) / np.maximum(icc, _LEAST), _LEAST_TOTAL)
-        alpha, beta = (np.maximum(part * total, _LEAST) for part in (mean, 1.0 - mean))
+        alpha = np.maximum(mean * total, _LEAST)
+        beta = np.maximum((1.0 - mean) * total, _LEAST)
         share = np.ones(mean.shape) if share is None else share
         atoms = np.zeros((len(mean), 2)) if atoms is None else atoms
         return cls(alpha, beta, share, atoms, np.full(len(mean), 1.0 / max(1, len(mean))))
@@ -104,7 +105,7 @@ class Nodes:
     @classmethod
     def joined(cls, parts: Sequence["Nodes"], probability: Sequence[float]) -> "Nodes":
         """Return the nodes of several posteriors, each with its probability."""
-        most = max(part.alpha.shape[1] for part in parts)
+        most = max(nodes.alpha.shape[1] for nodes in parts)
 
         def wide(values: Array, share: bool = False) -> Array:
             # What is filled in has no share; a copy of the first component needs no other rule.
@@ -112,11 +113,11 @@ class Nodes:
             return np.concatenate([values, filled], axis=1)
 
         return cls(
-            np.concatenate([wide(part.alpha) for part in parts]),
-            np.concatenate([wide(part.beta) for part in parts]),
-            np.concatenate([wide(part.share, share=True) for part in parts]),
-            np.concatenate([part.atoms for part in parts]),
-            np.concatenate([p * part.weight for p, part in zip(probability, parts, strict=True)]),
+            np.concatenate([wide(nodes.alpha) for nodes in parts]),
+            np.concatenate([wide(nodes.beta) for nodes in parts]),
+            np.concatenate([wide(nodes.share, share=True) for nodes in parts]),
+            np.concatenate([nodes.atoms for nodes in parts]),
+            np.concatenate([p * nodes.weight for p, nodes in zip(probability, parts, strict=True)]),
         )
 
     @property
@@ -170,10 +171,10 @@ class Nodes:
         """Draw success probabilities of new questions of every node; (nodes, questions)."""
         ends = np.column_stack([self.share, self.atoms]).cumsum(axis=1)
         u, size = rng.random((len(self), questions)), self.share.shape[1]
-        which = np.minimum((u[..., None] >= (ends / ends[:, -1:])[:, None]).sum(axis=-1), size + 1)
-        row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
-        p = rng.beta(self.alpha[row, part], self.beta[row, part])
-        return np.asarray(np.where(which < size, p, which - size), float)
+        drawn = np.minimum((u[..., None] >= (ends / ends[:, -1:])[:, None]).sum(axis=-1), size + 1)
+        row, component = np.arange(len(self))[:, None], np.minimum(drawn, size - 1)
+        p = rng.beta(self.alpha[row, component], self.beta[row, component])
+        return np.asarray(np.where(drawn < size, p, drawn - size), float)
 
     def overall(self) -> Array:
         """Mean of p and its complement, intraclass correlation and its complement; (4, nodes).
@@ -181,22 +182,26 @@ class Nodes:
         The correlation is the variance of p over mean (1 - mean).
         """
         total = self.alpha + self.beta
-        mean, rest = self.alpha / total, self.beta / total
+        mean, complement = self.alpha / total, self.beta / total
         never, always = self.atoms.T
         whole = always + (self.share * mean).sum(axis=1)
-        other = never + (self.share * rest).sum(axis=1)
-        within = (self.share * mean * rest * total / (1.0 + total)).sum(axis=1)
-        gap = np.where((whole < 0.5)[:, None], mean - whole[:, None], other[:, None] - rest)
-        between = self.share * (gap**2 + mean * rest / (1.0 + total))
-        spread = between.sum(axis=1) + never * whole**2 + always * other**2
-        scale = np.maximum(whole * other, _LEAST)
-        return np.asarray(np.minimum(np.stack([whole, other, spread / scale, within / scale]), 1.0))
+        whole_complement = never + (self.share * complement).sum(axis=1)
+        within = (self.share * mean * complement * total / (1.0 + total)).sum(axis=1)
+        gap = np.where(
+            (whole < 0.5)[:, None], mean - whole[:, None], whole_complement[:, None] - complement
+        )
+        between = self.share * (gap**2 + mean * complement / (1.0 + total))
+        spread = between.sum(axis=1) + never * whole**2 + always * whole_complement**2
+        scale = np.maximum(whole * whole_complement, _LEAST)
+        return np.asarray(
+            np.minimum(np.stack([whole, whole_complement, spread / scale, within / scale]), 1.0)
+        )
 
     def among(self, keep: slice | Indices) -> "Nodes":
         """Return some of the nodes, not renormalised."""
         rates = None if self.rates is None else self.rates[keep]
-        kept = self.alpha[keep], self.beta[keep], self.share[keep], self.atoms[keep]
-        return Nodes(*kept, self.weight[keep], rates)
+        parameters = self.alpha[keep], self.beta[keep], self.share[keep], self.atoms[keep]
+        return Nodes(*parameters, self.weight[keep], rates)
 
     def log_parts(self, successes: NDArray[Any], failures: NDArray[Any]) -> Array:
         """Log probability of a state's trials in order with each component and atom, by node.

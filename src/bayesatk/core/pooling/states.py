@@ -46,12 +46,12 @@ class States:
         """
         c, n = np.asarray(successes, np.int64), np.asarray(trials, np.int64)
         key = c + n * (int(n.max(initial=0)) + 1)
-        _, first, which, count = np.unique(
+        _, first, state_of_question, count = np.unique(
             key, return_index=True, return_inverse=True, return_counts=True
         )
         counts = np.stack([n[first] - c[first], c[first]], axis=1)
         prior = np.zeros(counts.shape)
-        return cls(counts, prior, count.astype(float), which.reshape(c.shape))
+        return cls(counts, prior, count.astype(float), state_of_question.reshape(c.shape))
 
     @classmethod
     def of_counts(cls, counts: Counts, prior: Array | None = None) -> "States":
@@ -65,9 +65,13 @@ class States:
         """
         prior = np.zeros(counts.shape) if prior is None else prior
         keys = np.concatenate([counts, prior], axis=1)
-        distinct, which, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-        own, before = np.split(distinct, 2, axis=1)
-        return cls(own.astype(np.int64), before, count.astype(float), which.ravel())
+        distinct, state_of_question, count = np.unique(
+            keys, axis=0, return_inverse=True, return_counts=True
+        )
+        observed, earlier = np.split(distinct, 2, axis=1)
+        return cls(
+            observed.astype(np.int64), earlier, count.astype(float), state_of_question.ravel()
+        )
 
     @cached_property
     def successes(self) -> Counts:
@@ -130,8 +134,8 @@ def relative(weight: ArrayLike | None) -> Array | None:
     """
     if weight is None:
         return None
-    own = np.asarray(weight, float)
-    if (own == own[0]).all():
+    values = np.asarray(weight, float)
+    if (values == values[0]).all():
         return None
-    scaled = own / own.max()  # a sum of the largest numbers is none
+    scaled = values / values.max()  # a sum of the largest numbers is none
     return np.asarray(scaled / scaled.mean())

@@ -80,20 +80,23 @@ class Cells:
         table = np.zeros((size, 0)) if rows is None else rows
         code = np.zeros(size, np.intp) if group is None else group
         keys = np.column_stack([code, states.which, table])
-        distinct, which, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-        which = which.ravel()
+        distinct, cell_of_question, count = np.unique(
+            keys, axis=0, return_inverse=True, return_counts=True
+        )
+        cell_of_question = cell_of_question.ravel()
         number = int(code.max(initial=0)) + 1 if share is None else len(share)
         total = np.bincount(code, weights, number)
         scale = np.where(total > 0.0, total, 1.0)
         shares = total / total.sum() if share is None else share
         by_cell = distinct[:, 0].astype(np.intp)
         powers = np.stack([
-            np.bincount(which, weights**power) / scale[by_cell] ** power for power in (1, 2, 3)
+            np.bincount(cell_of_question, weights**power) / scale[by_cell] ** power
+            for power in (1, 2, 3)
         ])  # fmt: skip
         return cls(
             states, distinct[:, 1].astype(np.intp), by_cell,
             np.ascontiguousarray(distinct[:, 2:]), count.astype(float), powers, shares,
-            weights / scale[code], which, group is not None,
+            weights / scale[code], cell_of_question, group is not None,
         )  # fmt: skip
 
     @property
@@ -113,9 +116,9 @@ class Cells:
         sums = np.add.reduceat(values, first, axis=1)
         if len(groups) == self.groups:
             return np.asarray(sums)
-        every = np.zeros((len(values), self.groups, *values.shape[2:]))
-        every[:, groups] = sums
-        return every
+        by_all_groups = np.zeros((len(values), self.groups, *values.shape[2:]))
+        by_all_groups[:, groups] = sums
+        return by_all_groups
 
     @cached_property
     def questions_tried(self) -> Flags:

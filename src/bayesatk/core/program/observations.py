@@ -239,9 +239,9 @@ def log_components(nodes: Nodes, right: Array, wrong: Array) -> Array:
 
 def _draw_column(logs: Array, rng: Rng) -> Indices:
     """Draw a column of each row by its log weight."""
-    upto = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
-    u = rng.random(len(logs)) * upto[:, -1]
-    return np.asarray((u[:, None] >= upto[:, :-1]).sum(axis=1))
+    cumulative = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
+    u = rng.random(len(logs)) * cumulative[:, -1]
+    return np.asarray((u[:, None] >= cumulative[:, :-1]).sum(axis=1))
 
 
 @dataclass(frozen=True)

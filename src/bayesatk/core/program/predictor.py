@@ -68,10 +68,10 @@ class Effects(NamedTuple):
             density = lines[:, cell] * (1.0 - slope) + lines[:, cell + 1] * slope
             density -= 0.5 * fine**2
             density = np.exp(density - density.max(axis=1, keepdims=True))
-            upto = np.cumsum(density, axis=1)
-            u = rng.random(len(point)) * upto[:, -1]
-            place = np.minimum((upto < u[:, None]).sum(axis=1), len(fine) - 1)
-            spot = fine[place] + (rng.random(len(point)) - 0.5) * (fine[1] - fine[0])
+            cumulative = np.cumsum(density, axis=1)
+            u = rng.random(len(point)) * cumulative[:, -1]
+            index = np.minimum((cumulative < u[:, None]).sum(axis=1), len(fine) - 1)
+            spot = fine[index] + (rng.random(len(point)) - 0.5) * (fine[1] - fine[0])
             drawn[:, group] = self.mode[point, group] + self.width[point, group] * spot
         return drawn
 
@@ -97,9 +97,9 @@ class Table(NamedTuple):
         points, size = self.values.shape[:2]
         if size == 1:  # without structure
             return np.asarray(self.values[:, 0, column])
-        place = (offset - self.first[:, None]) / self.step[:, None]
-        left = np.clip(place.astype(np.intp), 2, size - 4)
-        basis = _six_points(place - left, slopes)
+        position = (offset - self.first[:, None]) / self.step[:, None]
+        left = np.clip(position.astype(np.intp), 2, size - 4)
+        basis = _six_points(position - left, slopes)
         flat = self.values.reshape(points * size * self.values.shape[2], *self.values.shape[3:])
         row = (np.arange(points)[:, None] * size + left - 2) * self.values.shape[2] + column
         total = np.zeros((len(basis), *row.shape, *flat.shape[1:]))
@@ -114,9 +114,11 @@ class Table(NamedTuple):
     @classmethod
     def shared(cls, table_of: "Callable[[Array], Table]", theta: Array) -> "Table":
         """Return the table of draws among points, worked out once for each point."""
-        points, which = np.unique(theta, axis=0, return_inverse=True)
+        points, point_of_draw = np.unique(theta, axis=0, return_inverse=True)
         table = table_of(points)
-        return cls(table.values[which], table.first[which], table.step[which])
+        return cls(
+            table.values[point_of_draw], table.first[point_of_draw], table.step[point_of_draw]
+        )
 
     def folded(self, factor: Array) -> "Table":
         """Return the table of sums of columns, with factors (columns, sums)."""
