@@ -114,8 +114,9 @@ class RightWrong(Observation):
         """States of all trials, those before included."""
         return self.states.merged()
 
+    @override
     def floats(self, columns: int) -> int:
-        """Fewer of many trials: points share the powers of metrics on the nodes of a rule."""
+        """Count fewer where trials are many: points share powers of metrics on a rule."""
         shared = _OF_A_RULE if self._counts.trials.max(initial=0.0) > _MANY_TRIALS else 1
         return max(columns // shared, 1) * len(self.states)
 
