@@ -237,3 +237,12 @@ def test_a_claim_has_no_notes_on_other_metrics() -> None:
     assert of_four
     assert of_four[0] in claim(fit, "pass@4")
     assert of_four[0] not in claim(fit, "pass@1")
+
+
+def test_a_note_on_several_metrics_stays_with_the_claim_on_each() -> None:
+    marks = [[1, 0, 1, 1, 0]] * 8 + [[0, 1, 0, 1]] * 2 + [[1, 0, 1]] * 2
+    fit = bk.evaluate(marks, "pass@1,4,5", difficulty="beta", rng=1)
+    (note,) = [note for note in fit.notes if "pass@4 is of" in note]
+    assert "pass@5 is of" in note
+    for metric, bears in [("pass@4", True), ("pass@5", True), ("pass@1", False)]:
+        assert (note in bk.claim(fit, metric)) == bears

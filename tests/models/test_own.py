@@ -244,6 +244,18 @@ def test_of_a_regression_the_log_likelihood_given_p_stays(effects) -> None:
         )
 
 
+def test_a_log_likelihood_of_some_of_the_draws_stays() -> None:
+    right, dims = np.array([0, 1, 2, 3, 4]), ("chain", "draw", "question")
+    p = np.random.default_rng(1).beta(2.0, 2.0, (4, 100, 5))
+    logs = binom.logpmf(right, 4, p[:2])
+    trace = _trace(
+        p, log_likelihood=xr.Dataset({"y": (dims, logs)}),
+        observed_data=xr.Dataset({"y": ("question", right)}),
+    )  # fmt: skip
+    mine = bk.from_draws(trace, (right, np.full(5, 4)), "pass@1", rng=1)
+    assert mine["log_likelihood"]["successes"].shape == (2, 100, 1, 5)
+
+
 def _trace(p, dims=("chain", "draw", "question"), coords=None, **groups) -> xr.DataTree:
     posterior = xr.Dataset({"p": (dims, p)}, coords or {})
     return xr.DataTree.from_dict({"posterior": posterior, **groups})

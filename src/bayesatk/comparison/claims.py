@@ -1,6 +1,7 @@
 """The sentences on systems that a result supports: in terminal, report, tables and exports."""
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -95,10 +96,26 @@ def claim(
     text, systems = said(result, metric, target, system, other)
     if advice and len(systems) == 1:
         text += expected_of_more(result, systems[0], metric, target)
-    notes = result.notes_on(systems)
-    others = {held.label for held in result.metrics} - {_metric_of(result, metric).label}
-    notes = [note for note in notes if not others & {*re.split(r"[\s,;:]+", note)}]
+    parsed_metric = _metric_of(result, metric)
+    notes = [
+        note for note in result.notes_on(systems) if _concerns(note, parsed_metric, result.metrics)
+    ]
     return " ".join([text, *notes])
+
+
+def _concerns(note: str, metric: Metric, metrics: Sequence[Metric]) -> bool:
+    """Whether a note names a metric, or none of a result's metrics of k trials.
+
+    Examples
+    --------
+    >>> metrics = parse("mean pass@2,4")
+    >>> notes = ["a: the mean score is ...", "a: of pass@2, of pass@4.", "a: of pass@4."]
+    >>> [_concerns(note, metrics[1], metrics) for note in notes]
+    [True, True, False]
+    """
+    words = {word.rstrip(".") for word in re.split(r"[\s,;:]+", note)}
+    others = {member.label for member in metrics if member.family.has_k} - {metric.label}
+    return metric.label in words or not others & words
 
 
 def said(

@@ -369,6 +369,8 @@ def _given_own_p(logs: Array, p: Array, study: Study) -> bool:
     )
     given_p = xlogy(right, p) + xlog1py(trials - right, -p)
     given_p += gammaln(trials + 1.0) - gammaln(right + 1.0) - gammaln(trials - right + 1.0)
+    if logs.size != given_p.size:  # of some of the draws
+        return False
     if not np.allclose(logs.reshape(given_p.shape), given_p, rtol=1e-6, atol=1e-4):
         return False
     logits = logit(np.clip(p[:1000], 1e-9, 1.0 - 1e-9))
