@@ -72,6 +72,10 @@ def test_costs_of_a_column_are_printed_and_compared(tmp_path) -> None:
     assert done.exit_code == 0
     for text in ("mean 0.02944 USD", "cost/success", "in USD; lower is better"):
         assert text in done.output
+    done = run("compare", path, "-m", "cost/success", *options)
+    assert "cost/success: the expected" in done.output
+    for unasked in (" mean  ", "cost: the expected", "tier"):
+        assert unasked not in done.output
     tables = json.loads(run("evaluate", path, "--json", *options).output)["tables"]
     assert {"cost", "cost/success"} < {row["metric"] for row in tables["results"]}
     written = tmp_path / "long.csv"

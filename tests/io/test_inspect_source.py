@@ -71,9 +71,12 @@ def test_doubts_are_told(tmp_path):
     rows = [{"question": n % 11, "score": 1} for n in range(22)] + [{"question": 0, "score": 1}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     told = str(bk.checks.inspect_source({"a": path}))
-    assert "Look at: every outcome of a is 1" in told
-    assert "Look at: a has 2 to 3 trials of a question" in told
+    assert "Look at: a: every outcome is 1" in told
+    assert "Look at: a: 2 to 3 trials of a question" in told
     assert f"a={path}" in told
+    told = str(bk.checks.inspect_source({"a": path, "b": path}))
+    assert told.count("trials of a question") == 1
+    assert "Look at: a, b: 2 to 3 trials of a question" in told
     path.write_text('{"question": 1, "score": 0}\n{"question": 2, "score": 1}\n')
     assert "each question was tried once" in str(bk.checks.inspect_source(path))
     told = str(bk.checks.inspect_source(RECORDS / "harbor"))

@@ -173,6 +173,15 @@ def test_differences_and_ratios_come_from_the_joint_draws() -> None:
         assert np.isnan(like["prob_in_rope"])
 
 
+def test_tables_have_no_metric_that_nobody_asked_for() -> None:
+    marks, cost = simulated(8)
+    data = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": cost})
+    for asked, shown in (("cost/success", ["cost/success"]), ("mean cost", ["mean", "cost"])):
+        fit = bk.compare(bk.evaluate(data, asked, **FAST))
+        for name in ("results", "comparison"):
+            assert list(bk.table(fit, name)["metric"].unique()) == shown
+
+
 def test_systems_alike_are_as_likely_to_be_cheaper() -> None:
     marks, cost = simulated(8)
     data = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": cost})

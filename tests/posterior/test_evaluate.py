@@ -355,12 +355,12 @@ def test_notes_name_the_shapes_and_say_when_weights_cannot_be_trusted() -> None:
     """Even one probable family is named where a metric goes beyond the trials."""
     sure = {"beta": FamilyShare(0.99, 0.0, -1.0, np.nan), "mixture": FamilyShare(0.01, 0, -6, 0.9)}
     assert family_note("a", sure, parse("pass@4"), 4) == []
-    (note,) = family_note("a", sure, parse("pass@4,8"), 4)
-    assert note.startswith("a: difficulty: Beta 99%. pass@8 judges more trials")
-    assert note.endswith("depends on this family.")
+    shares, beyond = family_note("a", sure, parse("pass@4,8"), 4)
+    assert shares == "a: difficulty: Beta 99%."
+    assert beyond.startswith("a: difficulty families matter for the interval of pass@8, ")
     unsure = sure | {"mixture": FamilyShare(0.4, 0.0, -1.4, 0.9)}
-    shapes, weights = family_note("a", unsure, parse("pass@8"), 4)
-    assert shapes.endswith("depends on these families.")
+    shares, _, weights = family_note("a", unsure, parse("pass@8"), 4)
+    assert shares == "a: difficulty: Beta 99%, mixture of two Betas 40%."
     assert "Pareto k 0.90, above 0.7" in weights
     assert family_note("a", {"beta": FamilyShare(1.0, 0.0, -1.0, np.nan)}, parse("pass@8"), 4) == []
 

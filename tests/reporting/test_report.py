@@ -94,6 +94,16 @@ def test_the_page_says_what_was_found_from_the_same_numbers(page, fit, data) -> 
         assert cells in parts.text
 
 
+def test_each_note_is_on_the_page_once_for_all_its_systems(tmp_path) -> None:
+    scores = {name: [[0.0], [1.0], [0.5], [0.25]] * 3 for name in "ab"}
+    fit = bk.evaluate(bk.tally(scores, scores="numbers"), "mean max@2", pooling="none", rng=1)
+    text = _Parts(bk.report(fit, tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert any(note.startswith("a, b: one trial of each question") for note in fit.notes)
+    for note in fit.notes:
+        assert text.count(note) == 1
+    assert "<details>\n<summary>Questions" in (tmp_path / "report.html").read_text("utf-8")
+
+
 def test_names_are_text_whatever_they_hold(page) -> None:
     text = page.read_text(encoding="utf-8")
     parts = _Parts(text)
@@ -468,11 +478,12 @@ def test_probable_families_are_named_once() -> None:
     counts = ([0, 0, 1, 2, 3, 4, 4, 2, 1, 0] * 3, [4] * 30)
     fit = bk.evaluate(bk.tally(counts), "pass@2,16", difficulty="averaged", rng=1)
     probability = fit["closed_form"]["family_probability"].squeeze("system").to_series()
-    (note,) = [one for one in fit.notes if "difficulty:" in one]
+    note, beyond = fit.notes
     named = probability[probability >= 0.05].sort_values(ascending=False)
     words = {"beta": "Beta", "inflated": "inflated", "mixture": "mixture of two Betas"}
     told = ", ".join(f"{words[name]} {100 * p:.0f}%" for name, p in named.items())
-    assert note.startswith(f"system: difficulty: {told}. pass@16 judges more trials")
+    assert note == f"system: difficulty: {told}."
+    assert beyond.startswith("system: difficulty families matter for the interval of pass@16, ")
     alone = bk.evaluate(bk.tally(counts), "pass@2,16", difficulty="beta", rng=1)
     assert not [one for one in alone.notes if "difficulty:" in one]
 

@@ -26,6 +26,7 @@ def test_rows_have_their_numbers_and_what_columns_mean() -> None:
         ]
     assert found == [round(each, 3) for each in expected]
     assert text.count("k>n") == 2 + 1  # twice in the table, once where it is explained
+    assert "k>n" not in str(bk.table(bk.evaluate(RUNS, "pass@1", draws=50, rng=1)))
     for words in ("80% interval", "these (target 'questions')", "target 'population'"):
         assert words in text
 

@@ -1,6 +1,7 @@
 """Numbers and probabilities in words, the same in tables, sentences and pictures."""
 
 import math
+from collections.abc import Iterable, Sequence
 
 
 def printable(text: str) -> str:
@@ -12,6 +13,35 @@ def printable(text: str) -> str:
     'red?[31m name'
     """
     return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
+
+
+def few_names(names: Sequence[str]) -> str:
+    """List names, the first few where there are many.
+
+    Examples
+    --------
+    >>> few_names("abcdefghij")
+    'a, b, c, d, e, f, g, h and 2 more'
+    """
+    listed, more = ", ".join(names[:8]), len(names) - 8
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def by_same_text(systems: Iterable[object], texts: Sequence[str]) -> list[str]:
+    """Return texts that begin with a system, those of the same words once for their systems.
+
+    Examples
+    --------
+    >>> by_same_text(["a", "b"], ["a: one trial each.", "Weights are known.", "b: one trial each."])
+    ['a, b: one trial each.', 'Weights are known.']
+    """
+    systems_of: dict[str, list[str]] = {}
+    for text in texts:
+        head = next((f"{system}: " for system in systems if text.startswith(f"{system}: ")), "")
+        systems_of.setdefault(text.removeprefix(head), []).append(head.removesuffix(": "))
+    return [
+        f"{few_names(names)}: {text}" if all(names) else text for text, names in systems_of.items()
+    ]
 
 
 def number_words(value: float, sign: bool = False) -> str:

@@ -197,7 +197,8 @@ def ranked(fit: Any, rope: float, pairs: bool) -> Any:
     from bayesatk.comparison.pairs.systems import compare
     from bayesatk.results.result import Result
 
-    few = len(Result.of(fit).systems) <= 4
+    result = Result.of(fit)
+    few = len(result.systems) <= 4 or not result.tabulated  # costs are compared in pairs alone
     if few or not pairs:
         return compare(fit, rope=rope) if few else leaderboard(fit)
     return compare(leaderboard(fit), rope=rope)

@@ -416,8 +416,8 @@ class Evaluation:
     ----------
     metric : -m
         Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4', 'min@4'. Default: pass@k and pass^k
-        for the k that the trials allow, or the mean score. With --cost also cost, and
-        cost/success of right and wrong.
+        for the k that the trials allow, or the mean score. With --cost also cost and
+        cost/success, unless one of them is named.
     seed
         Seed of the draws; recorded in the result.
 
@@ -462,9 +462,10 @@ class Evaluation:
     def on(self, data: Any) -> "Evaluation":
         """Return what is asked of these data: without metrics, the usual ones; their costs."""
         from bayesatk.io.inspect_source import usual_metrics
+        from bayesatk.metrics.grid import without_costs
 
         metrics = [*(self.metric or usual_metrics(data))]
-        if "cost_sums" in data.dataset:
+        if "cost_sums" in data.dataset and not without_costs(metrics)[1]:
             right_wrong = data.binary and self.judge is None and "truth_count" not in data.dataset
             metrics += ["cost", "cost/success"][: 1 + right_wrong]
         return replace(self, metric=metrics)

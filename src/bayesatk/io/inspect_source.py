@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from bayesatk._tools.arrays import Ints
+from bayesatk._tools.words import by_same_text
 from bayesatk.comparison.checks.trials import check_trials
 from bayesatk.core.question.observed import largest_observed_k
 from bayesatk.data.columns import Picked
@@ -175,7 +176,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     data = replace(data, notes=tuple(note for note in data.notes if note not in said))
     metrics = usual_metrics(data)
     command = _command(source, options, data, metrics)
-    doubts += _doubts(data) + _of_trials(long, scale, data)
+    doubts += by_same_text(data.systems, _doubts(data) + _of_trials(long, scale, data))
     return SourceReport(kinds, data, error, tuple(doubts), metrics, command, columns)
 
 
@@ -278,19 +279,21 @@ def _doubts(data: Outcomes) -> list[str]:
     category_counts_by_question = (
         data.dataset["count"].transpose("system", "question", "category").values
     )
-    for system_number, (system, system_trials, category_counts, stops) in enumerate(
-        zip(data.systems, trials, counts, data.stopped, strict=True)
+    uneven = (np.ptp(trials, axis=1) > 0) & ~data.stopped
+    for system_number, (system, system_trials, category_counts) in enumerate(
+        zip(data.systems, trials, counts, strict=True)
     ):
-        least, most = system_trials.min(), system_trials.max()
         # From 20 trials on, all right or all wrong is worth a second look.
         if system_trials.sum() >= 20 and (category_counts > 0).sum() == 1:
             label = data.dataset["category"].values[category_counts.argmax()]
-            doubts.append(f"every outcome of {system} is {label}")
-        if least != most and not stops:
-            doubts.append(f"{system} has {least} to {most} trials of a question")
+            doubts.append(f"{system}: every outcome is {label}")
+        if uneven[system_number]:
+            doubts.append(
+                f"{system}: {trials[uneven].min()} to {trials[uneven].max()} trials of a question"
+            )
         if _all_alike(category_counts_by_question[system_number]):
             doubts.append(
-                f"all trials of a question of {system} have one mark, of each of its questions: "
+                f"{system}: all trials of a question have one mark, of each of the questions: "
                 "are answers cached, or rows copied?"
             )
     if trials.max(initial=0) == 1:

@@ -82,7 +82,7 @@ def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) 
     else:
         canvas = Canvas.of_systems(drawn, rows)
     lines = upright(x, rows["ci_lower"], rows["ci_upper"], "question")
-    canvas.line("interval", *lines, color=COLORS[0], alpha=0.5, width=0.8)
+    canvas.line("interval", *lines, color=COLORS[0], alpha=0.7, width=0.8)
     canvas.scatter("mean", x, rows["mean"], color=COLORS[0], area=16.0)
     odd = rows["mean"].where(rows["suspicious"])
     if len(marked):

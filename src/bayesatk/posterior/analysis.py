@@ -25,7 +25,6 @@ from bayesatk.posterior.remarks import (
     family_note,
     judge_notes,
     outside_note,
-    partly_observed_note,
     proxy_note,
     single_trials_note,
     weight_note,
@@ -318,15 +317,12 @@ def _side_by_side(each: Sequence[Evaluated], places: Sequence[list[int]]) -> Eva
 
 
 def _remarks(study: Study, index: int, statistics: Array) -> list[str]:
-    """Say what pooling and missing trials mean for the estimates."""
+    """Say what pooling and single trials mean for the estimates."""
     trials, name = study.outcomes.trials.values[index], study.outcomes.systems[index]
     estimate = statistics[: len(study.grid), 0, 0]
-    requested = [list(study.grid).index(metric) for metric in study.metrics]
-    remarks = partly_observed_note(
-        name, study.metrics, estimate[requested], study.outcomes.observed_up_to[index]
-    )
+    remarks: list[str] = []
     if not isinstance(study.scale, RightWrongScale):
-        remarks += single_trials_note(name, study.metrics, trials)
+        remarks = single_trials_note(name, study.metrics, trials)
     if study.judges is None:  # whose estimate is of marks, and the interval of success
         remarks += outside_note(
             study.pooling, name, study.metrics, study.grid, estimate, statistics, trials

@@ -30,6 +30,7 @@ from bayesatk.posterior.assembly import (
 from bayesatk.posterior.costs import add_costs, check_costs
 from bayesatk.posterior.joint import joint_groups
 from bayesatk.posterior.posterior import Draws
+from bayesatk.posterior.remarks import partly_observed_notes
 from bayesatk.priors import (
     CategoryPrior,
     Families,
@@ -99,7 +100,8 @@ def evaluate(
         computed at the union of all ``k``; `bayesatk.table` shows the metrics as they were named.
         For scored categories: ``"mean"`` (mean score), ``"max@4"`` and ``"min@4"`` (highest and
         lowest score of k); for answers: ``"plurality@5"``. For data with costs: ``"cost"`` (mean
-        cost of a trial) and ``"cost/success"``, beside the mean score if they stand alone.
+        cost of a trial) and ``"cost/success"``; where these stand alone, the result has the mean
+        score, too, and tables leave it out.
     pooling : {"partial", "none", "complete"}
         ``"partial"``: success probabilities of questions come from one difficulty distribution per
         system, whose mean and intraclass correlation are integrated out. ``"none"``: an
@@ -259,9 +261,9 @@ def evaluate(
     """
     generator, seed = resolve_rng(rng)
     size = CHAINS * whole_number("draws", draws, 2)
-    metrics, costs = without_costs(metrics)
+    scored, costs = without_costs(metrics)
     study = read_study(
-        data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
+        data, scored, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
         judge=judge, prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
         keep=keep, covariates=covariates, group=group, group_weights=group_weights,
@@ -274,7 +276,13 @@ def evaluate(
     run = partial(evaluate_system, study, size, streams, "p" in keep, check_p)
     found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
     each = [found[index] for index in range(len(streams))]
-    remarks = [*study.notes, *(remark for one in each for remark in one.remarks)]
+    requested = [list(study.grid).index(metric) for metric in study.metrics]
+    estimates = np.stack([one.statistics[requested, 0, 0] for one in each])
+    remarks = [
+        *study.notes,
+        *partly_observed_notes(study.metrics, estimates, study.outcomes.observed_up_to),
+        *(remark for one in each for remark in one.remarks),
+    ]
     joint = replicating.spawn(1)[0]
     groups = _tables(study, size, each) | data_groups(study)
     if len(each) > 1:
@@ -285,6 +293,7 @@ def evaluate(
     groups |= checking_groups(study, groups, keep, replicating, likelihood, p)
     if costs:
         remarks += add_costs(groups, study, costs, size, generator.spawn(1)[0])
+        groups["closed_form"].attrs["costs_alone"] = int(scored == "mean")
     attributes = root_attributes(
         max((one.method for one in each), key=len),  # the approximate, if any
         study.as_text(), seed, study.outcomes, _citations(study, costs), notes=json.dumps(remarks),

@@ -35,30 +35,36 @@ def proxy_note(
     ]
 
 
-def partly_observed_note(
-    system: object,
-    requested: Sequence[Metric],
-    estimate: Array,
-    trials: Ints,
-) -> list[str]:
-    """Say how many questions an estimate is of, where not all that were tried have k trials.
+def partly_observed_notes(requested: Sequence[Metric], estimates: Array, trials: Ints) -> list[str]:
+    """Say how many questions estimates are of, where not all that were tried have k trials.
+
+    Parameters
+    ----------
+    requested : sequence of Metric
+    estimates : ndarray, shape (system, metric)
+    trials : ndarray of int, shape (system, question)
 
     Examples
     --------
     >>> from bayesatk.metrics.grid import parse
-    >>> trials, pass_4 = np.array([5, 5, 5, 3]), parse("pass@4")
-    >>> partly_observed_note("base", pass_4, np.array([0.5]), trials)
-    ['base: the estimate of pass@4 is of 3 of 4 questions, those with 4 trials or more.']
+    >>> trials, estimates = np.array([[5, 5, 5, 3], [4, 4, 3, 3]]), np.array([[0.5], [0.4]])
+    >>> partly_observed_notes(parse("pass@4"), estimates, trials)
+    ['The estimate of pass@4 is of the questions with 4 trials or more: 2 of 4 to 3 of 4.']
     """
-    parts = []
-    for metric, value in zip(requested, estimate.tolist(), strict=True):
-        observed, tried = int((trials >= metric.k).sum()), int((trials > 0).sum())
-        if 0 < observed < tried and np.isfinite(value):  # known where all scores are equal
-            parts.append(
-                f"of {metric.label} is of {observed} of {tried} questions, those with "
-                f"{metric.k} trials or more"
-            )
-    return [f"{system}: the estimate {', '.join(parts)}."] if parts else []
+    notes, tried = [], (trials > 0).sum(axis=1)
+    for metric, values in zip(requested, estimates.T, strict=True):
+        observed = (trials >= metric.k).sum(axis=1)
+        # An estimate without k trials of any question is known: all scores are equal.
+        stated = np.isfinite(values) & (observed > 0)
+        if not (stated & (observed < tried)).any():
+            continue
+        systems = sorted(np.flatnonzero(stated), key=lambda i: observed[i] / tried[i])
+        shares = dict.fromkeys(f"{observed[i]} of {tried[i]}" for i in (systems[0], systems[-1]))
+        notes.append(
+            f"The estimate of {metric.label} is of the questions with {metric.k} trials or more: "
+            f"{' to '.join(shares)}."
+        )
+    return notes
 
 
 def single_trials_note(system: object, requested: Sequence[Metric], trials: Ints) -> list[str]:
@@ -220,22 +226,20 @@ def family_note(
     Returns
     -------
     list of str
-        One sentence or more, or none.
     """
     shown = {
         name: family.probability
         for name, family in families.items() if family.probability >= _SHOWN
     }  # fmt: skip
     beyond = [metric.label for metric in requested if metric.k > fewest]
-    text = []
+    notes = []
     if len(shown) > 1 or (beyond and len(families) > 1):
-        text.append(f"{system}: difficulty: {family_shares(shown)}.")
+        notes.append(f"{system}: difficulty: {family_shares(shown)}.")
         if beyond:
-            text.append(
-                f"{beyond[-1]} judges more trials than some questions have, and its interval "
-                f"depends on {'these families' if len(shown) > 1 else 'this family'}."
+            notes.append(
+                f"{system}: difficulty families matter for the interval of {beyond[-1]}, which "
+                "judges more trials than some questions have."
             )
-    notes = [" ".join(text)] if text else []
     rough = [name for name in shown if families[name].pareto_k >= K_HAT_MAX]
     if rough:
         worst = max(rough, key=lambda name: families[name].pareto_k)

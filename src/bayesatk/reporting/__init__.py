@@ -122,6 +122,7 @@ def report(
         scores=scores(fit),
         claims=claims(fit, verification),
         levels=levels(fit),
+        notes=fit.notes_on(),
         criticism=_criticism(fit, client),
         tables=_tables(fit, shown, verification),
         download=_file("bayesatk.json", json.dumps(numbers, allow_nan=False)),
@@ -271,7 +272,7 @@ def _methods(result: Result) -> dict[str, Any]:
         "targets": targets | {"like these": like_these},
         "priors": _priors(result.study),
         "exact": not result.sampled,
-        "notes": result.notes,
+        "notes": [note for note in result.notes if note not in result.notes_on()],
     }
 
 

@@ -193,6 +193,8 @@ def _svg(figure: Any, salt: str, label: str, shaded: bool) -> str:
     """
     import matplotlib
 
+    from bayesatk.plots.canvas import COLORS
+
     target = StringIO()
     # Names of clips differ between pictures: one that is not shown lends no clip to others.
     with matplotlib.rc_context({"svg.hashsalt": salt}):
@@ -201,6 +203,7 @@ def _svg(figure: Any, salt: str, label: str, shaded: bool) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     if shaded:
         text = _shaded(text)
+    text = text.replace(COLORS[0].lower(), "var(--blue)")  # which is lighter on a dark page
     black = r"#([0-6][0-9a-f])\1\1\b"  # and dark grey
     text = re.sub(black, "currentColor", text, flags=re.IGNORECASE)
     # Text of 10 points keeps 11 pixels where the page is narrower than the plot, which scrolls.

@@ -132,7 +132,7 @@ def _differences(result: Result) -> list[str]:
         pairs = [(systems.index(a), systems.index(b)) for a, b in neighbours]
         costs = cost_rows(result, pairs, alpha)
         sentences += [row["sentence"] for row in costs if row["target"] == "population"]
-    return [*sentences, *result.notes_on()]
+    return sentences
 
 
 def in_order(result: Result) -> list[object]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.words import by_same_text
 from bayesatk.data.capabilities import Operation, answered, require_operation
 from bayesatk.data.design import CovariateDesign
 from bayesatk.data.grouping import Grouping
@@ -172,6 +173,11 @@ class Result:
     @cached_property
     def notes(self) -> list[str]:
         """What a reader of the numbers should know, in sentences."""
+        return by_same_text(self.systems, self._stated_notes)
+
+    @cached_property
+    def _stated_notes(self) -> list[str]:
+        """The notes with one system each, or none."""
         return [str(note) for note in self.described("notes", [])]
 
     def notes_on(self, systems: Sequence[object] | None = None) -> list[str]:
@@ -183,11 +189,12 @@ class Result:
         others = [] if systems is None else [one for one in self.systems if one not in systems]
         of_others = tuple(f"{name}: " for name in others)
         notes = [
-            note for note in self.notes
+            note for note in self._stated_notes
             if not note.startswith(of_others)
-            and ": difficulty: " not in note
+            and ": difficulty" not in note
             and "for leave-one-out" not in note
         ]  # fmt: skip
+        notes = by_same_text(self.systems, notes)
         if systems is None and not (self.trials > 0).all(axis=0).any():
             notes.append("No question was tried by all systems.")
         return notes
@@ -209,6 +216,11 @@ class Result:
     def costs(self) -> tuple[Metric, ...]:
         """The metrics of costs that were asked for."""
         return tuple(metric for metric in COSTS if metric.family.variable in self.statistics)
+
+    @property
+    def tabulated(self) -> tuple[Metric, ...]:
+        """The metrics of scores that tables show: none where costs alone were asked for."""
+        return () if self.statistics.attrs.get("costs_alone") else self.metrics
 
     @cached_property
     def grid(self) -> MetricGrid:

@@ -78,11 +78,14 @@ def _counted(heading: str, name: str) -> Column:
     )
 
 
+_FEW_TRIALS = "k>n"
+CELL_MEANINGS = {_FEW_TRIALS: "more than half of the questions have fewer than k trials."}
+
+
 def _observed(name: str) -> Column:
     return Column(
-        "observed", lambda row: _number(row[name], _form(row), "k>n"), KEPT,
-        "unbiased estimate from the observed trials (k drawn without replacement); k>n where more "
-        "than half of the questions have fewer than k.", once=True,
+        "observed", lambda row: _number(row[name], _form(row), _FEW_TRIALS), KEPT,
+        "unbiased estimate from the observed trials (k drawn without replacement).", once=True,
     )  # fmt: skip
 
 

@@ -33,10 +33,10 @@ def result_table(fit: Fit, by: str = "system") -> ShownTable:
             "label. Tabulate the whole result, or take fit.sel(system=[label])."
         )
     dims = ["system", "metric", "target"]
-    columns = _of_metrics((*fit.metrics, *fit.costs), fit.statistics).to_dataset("statistic")
+    columns = _of_metrics((*fit.tabulated, *fit.costs), fit.statistics).to_dataset("statistic")
     if "estimate" in columns:
         columns = _with_questions_observed(fit, columns)
-    ranges = ranges_beyond(fit, fit.metrics)
+    ranges = ranges_beyond(fit, fit.tabulated)
     if not np.isnan(ranges).all():
         ranges = np.pad(
             ranges, [(0, 0), (0, len(fit.costs)), (0, 0), (0, 0)], constant_values=np.nan
@@ -72,7 +72,7 @@ def cost_sentences(fit: Result) -> list[str]:
 
 def _with_questions_observed(fit: Result, columns: xr.Dataset) -> xr.Dataset:
     """Add the number of questions of each estimate, where one is not of all that were tried."""
-    needed = np.array([metric.k for metric in (*fit.metrics, *fit.costs)])
+    needed = np.array([metric.k for metric in (*fit.tabulated, *fit.costs)])
     observed = (fit.data.observed_up_to[:, :, None] >= needed).sum(axis=1)
     partly = observed < (fit.trials > 0).sum(axis=1)[:, None]
     has_estimate = columns["estimate"].notnull().all("target").transpose("system", "metric").values

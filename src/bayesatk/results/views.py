@@ -17,6 +17,7 @@ import pandas as pd
 from bayesatk._tools.words import printable
 from bayesatk.results.schema import TARGET_NAMES
 from bayesatk.results.table_columns import (
+    CELL_MEANINGS,
     KEPT,
     PRINTED,
     TARGET_MEANINGS,
@@ -58,11 +59,11 @@ class View:
 
     @property
     def meanings(self) -> list[str]:
-        """What the columns are, a line each."""
+        """What the columns are, and cells that are no numbers, a line each."""
+        cells = {cell for row in self.rows for cell in row}
         return [
-            f"{shown_part.heading}: {shown_part.meaning}"
-            for shown_part in self.columns
-            if shown_part.meaning
+            *(f"{column.heading}: {column.meaning}" for column in self.columns if column.meaning),
+            *(f"{cell}: {meaning}" for cell, meaning in CELL_MEANINGS.items() if cell in cells),
         ]
 
     def text(self, width: int | None = None, most: int | None = None) -> str:

@@ -213,7 +213,7 @@ def comparison_table(
     shared, rows, pairs = sentences.shared, [], chosen_pairs(fit, of, against)
     if of is None and against is None:
         pairs = list(combinations(_best_first(fit), 2))
-    for metric in fit.metrics:
+    for metric in fit.tabulated:
         for i, j in pairs:
             pair = sentences.of(metric, i, j)
             if np.isnan(pair.rows[0]["mean"]):
@@ -235,7 +235,7 @@ def comparison_table(
     columns = ["system", "other", "metric", "target", *CONTRASTS, *of_costs]
     columns += ["questions", "verdict", "sentence"]
     on_all = []
-    if len(pairs) > 1:
+    if len(pairs) > 1 and fit.tabulated:
         on_all = [sentences.tiers(fit.metrics[0], "population"), tier_rule(attrs["alpha"])]
     leading: dict[str, str] = {}  # of every metric of costs, the pair that comes first
     for row in rows:

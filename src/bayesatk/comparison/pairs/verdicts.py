@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Flags, Ints
-from bayesatk._tools.words import chance_words, number_words, printable
+from bayesatk._tools.words import chance_words, few_names, number_words, printable
 from bayesatk.comparison.pairs.contrasts import CONTRASTS
 from bayesatk.core.question.observed import has_observed_mean
 from bayesatk.metrics.grid import Metric
@@ -28,7 +28,6 @@ EQUIVALENT, OPEN = "practically equivalent", "not separated"
 # The verdict on the same pair in the other order.
 TURNED = {AHEAD: BEHIND, BEYOND_ROPE: BEHIND_ROPE, BEHIND: AHEAD, BEHIND_ROPE: BEYOND_ROPE}
 MAX_NAME_LENGTH = 60
-MAX_NAMES_PER_TIER = 8
 
 Row = Mapping[str, float]
 
@@ -238,15 +237,11 @@ class PairSentences:
         tier = self._tiers(metric, self._result.targets.index(target))
         if tier.max() == 1:
             return f"{text}they are not separated: all are in one tier."
-        levels = [_listed(names[tier == level].tolist()) for level in range(1, int(tier.max()) + 1)]
+        levels = [
+            few_names(names[tier == level].tolist()) for level in range(1, int(tier.max()) + 1)
+        ]
         ahead_of = " > " if result.scale.direction > 0 else " < "
         return f"{text}there are {len(levels)} tiers: {ahead_of.join(levels)}."
-
-
-def _listed(names: list[str]) -> str:
-    """List names, the first few where there are many."""
-    more = len(names) - MAX_NAMES_PER_TIER
-    return ", ".join(names[:MAX_NAMES_PER_TIER]) + (f" and {more} more" if more > 0 else "")
 
 
 def tier_rule(alpha: float) -> str:
