@@ -57,7 +57,6 @@ def test_against_simulated_guessers(pooling) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_closed_form_and_sampled_results_agree() -> None:
     data = _data(np.random.default_rng(4))
     fit, sampled = bk.evaluate(data, "bayes", **BETA), bk.sample(data, "bayes", **SHORT)
@@ -130,31 +129,19 @@ def test_selection_takes_luck_off() -> None:
     assert abs(law.isf(1e-6) - 60) < 3
 
 
-@pytest.mark.slow
-def test_guessers_in_pymc_agree_with_the_closed_form() -> None:
-    exact = bk.guessing.random_baseline_distribution(50, {2: 30, 4: 20}, t=8, rng=1)
-    sampled = bk.models.sample_random_baseline(50, {2: 30, 4: 20}, t=8, draws=2500, rng=2)
-    found = bk.verify(exact, sampled, alpha=FALSE_ALARM)
-    assert found.verdict == "agree", found.table.to_string()
-    assert set(found.table["variable"]) == {"best_correct", "best_accuracy"}
-    own = bk.guessing.random_baseline_distribution(50, {2: 30, 4: 20}, t=8, rng=3)
-    own = own.drop_nodes("closed_form")
-    assert bk.verify(exact, own, alpha=FALSE_ALARM).verdict == "agree"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"n": 50, "guess": 0.26, "t": 20},
-        {"n": 50, "guess": 0.25, "t": 24},
-        {"n": 50, "guess": [0.2] * 25 + [0.3] * 25, "t": 20, "correlation": 0.1},
-    ],
-)
-def test_a_wrong_distribution_of_guessers_is_caught(wrong) -> None:
-    sampled = bk.models.sample_random_baseline(50, 0.25, t=20, draws=5000, rng=2)
-    exact = bk.guessing.random_baseline_distribution(**wrong, rng=1)
-    assert bk.verify(exact, sampled).verdict == "disagree"
+def test_guessers_in_pymc_agree_with_the_closed_form_and_a_wrong_one_is_caught() -> None:
+    sampled = bk.models.sample_random_baseline(50, {2: 30, 4: 20}, t=8, draws=5000, rng=2)
+    chances = [0.5] * 30 + [0.25] * 20
+    for options, verdict in (
+        ({}, "agree"), ({"guess": np.add(chances, 0.01)}, "disagree"), ({"t": 10}, "disagree"),
+        ({"correlation": 0.1}, "disagree"),
+    ):  # fmt: skip
+        told = {"n": 50, "guess": chances, "t": 8} | options
+        exact = bk.guessing.random_baseline_distribution(**told, rng=1)
+        found = bk.verify(exact, sampled, alpha=FALSE_ALARM)
+        assert found.verdict == verdict, (options, found.table.to_string())
+    own = bk.guessing.random_baseline_distribution(50, chances, t=8, rng=3)
+    assert bk.verify(own, own.drop_nodes("closed_form"), alpha=FALSE_ALARM).verdict == "agree"
 
 
 def test_simulated_guessers_need_whole_numbers() -> None:

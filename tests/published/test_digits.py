@@ -23,7 +23,6 @@ FUNCTIONS = {
 TAU = Fraction(9, 10)
 SIZES = [(1, 4), (4, 60), (64, 64), (201, 1000), (540, 1000), (1000, 1000), (201, 10**6)]
 LARGE = [pytest.param(*size, marks=pytest.mark.long) for size in [(2000, 2000), (2000, 10**6)]]
-SAME = {"unanimous_at_k": "pass^", "g_pass_at_k": "pass^"}
 
 
 def row_of(successes: int, trials: int) -> np.ndarray:
@@ -63,14 +62,6 @@ def test_right_and_wrong(name: str, k: int, trials: int) -> None:
         assert_close(estimate, witness.finite(credit, c, trials), MEAN)
         moments = witness.posterior_moments(credit, c + 1, trials - c + 1)
         assert_interval(getattr(published, f"{function}_ci")(R, *arguments), *moments)
-
-
-@pytest.mark.parametrize("function", SAME)
-def test_other_names(function: str) -> None:
-    name, R = SAME[function], row_of(95, 100)
-    for suffix in ("", "_ci"):
-        found = getattr(published, function + suffix)(R, 70)
-        assert found == getattr(published, FUNCTIONS[name] + suffix)(R, 70)
 
 
 def test_means_over_questions() -> None:

@@ -1,16 +1,13 @@
-"""The plurality vote against enumerated elections, hand counts, its laws and simulated votes."""
+"""The plurality vote against enumerated elections, binomials and simulated votes."""
 
 from fractions import Fraction
-from itertools import combinations
 from math import comb, factorial, prod
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import stats
 
-from bayesatk.published import maj_at_k, plurality_at_k
+from bayesatk.published import plurality_at_k
 
 LAWS = ("finite", "latent", "posterior")
 
@@ -71,17 +68,22 @@ def ask(law, counts, correct, k, unanswered=None, **others):
     return plurality_at_k(counts, correct, k, law, unanswered=unanswered, **others)
 
 
+every_law = pytest.mark.parametrize("law", LAWS)
+
 # Sixty questions: 1-5 answers x (some, none, all, one correct) x (unanswered None, 0, positive).
 SMALL = [
-    (answers, kind, silent)
+    (answers, kind, unanswered)
     for answers in range(1, 6)
     for kind in ("some", "none", "all", "one")
-    for silent in (None, "zero", "positive")
+    for unanswered in (None, 0, 3)
 ]
 
 
-def small_question(case):
-    answers, kind, silent = SMALL[case]
+@every_law
+@pytest.mark.parametrize("case", range(len(SMALL)))
+def test_small_questions_are_the_enumerated_elections(law, case):
+    """Hypergeometric, multinomial and Dirichlet-multinomial votes."""
+    answers, kind, unanswered = SMALL[case]
     rng = np.random.default_rng([18, case])
     counts = rng.integers(0, 6, answers)
     counts[rng.integers(answers)] += 1
@@ -91,183 +93,27 @@ def small_question(case):
         "all": np.ones(answers, bool),
         "one": np.arange(answers) == rng.integers(answers),
     }[kind]
-    unanswered = {None: None, "zero": 0, "positive": int(rng.integers(1, 5))}[silent]
-    return counts.tolist(), correct.tolist(), unanswered
-
-
-@pytest.mark.parametrize("case", range(len(SMALL)))
-def test_finite_law_is_the_enumerated_hypergeometric(case):
-    counts, correct, unanswered = small_question(case)
-    ks = range(1, min(7, sum(counts) + (unanswered or 0)) + 1)
-    expected = [enumerated(counts, correct, k, "finite", unanswered=unanswered) for k in ks]
-    found = plurality_at_k(counts, correct, list(ks), unanswered=unanswered)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("case", range(len(SMALL)))
-def test_latent_law_is_the_enumerated_multinomial(case):
-    counts, correct, unanswered = small_question(case)
-    # A total of 64 makes every probability an exact double.
-    counts[0] += 64 - sum(counts) - (unanswered or 0)
-    np.random.default_rng(case).shuffle(counts)
-    expected = [
-        enumerated(counts, correct, k, "latent", unanswered=unanswered) for k in range(1, 8)
-    ]
-    found = ask("latent", counts, correct, list(range(1, 8)), unanswered)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("case", range(len(SMALL)))
-def test_posterior_law_is_the_enumerated_dirichlet_multinomial(case):
-    counts, correct, unanswered = small_question(case)
+    if law == "latent":  # a total of 64 makes every probability an exact double
+        counts[rng.integers(answers)] += 64 - sum(counts) - (unanswered or 0)
     alpha = (Fraction(1), Fraction(1, 2), Fraction(3), Fraction(1, 64))[case % 4]
-    expected = [enumerated(counts, correct, k, "posterior", alpha, unanswered) for k in range(1, 8)]
-    found = plurality_at_k(
-        counts,
-        correct,
-        list(range(1, 8)),
-        "posterior",
-        float(alpha),
-        unanswered=unanswered,
-    )
+    most = min(7, sum(counts) + (unanswered or 0)) if law == "finite" else 7
+    counts, correct, ks = counts.tolist(), correct.tolist(), [*range(most, 0, -1), most]
+    expected = [enumerated(counts, correct, k, law, alpha, unanswered) for k in ks]
+    found = ask(law, counts, correct, ks, unanswered, alpha=float(alpha))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("law", ["latent", "posterior"])
-def test_questions_with_nothing_seen_keep_their_law(law):
-    # Under the posterior law the prior alone speaks; under the latent law nobody ever answers.
-    counts, correct, unanswered = [0, 0, 0], [True, False, True], 3
-    expected = [enumerated(counts, correct, k, law, 1, unanswered) for k in range(1, 6)]
-    found = ask(law, counts, correct, [1, 2, 3, 4, 5], unanswered)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("trials", "right"),
-    [
-        ("A", "A"),
-        ("AB", "A"),
-        ("AABBC", "A"),
-        ("AABBCC", "AC"),
-        ("ABCDEFG", "BDE"),
-        ("AAAABBBCD", "B"),
-        ("AAABBB--", "A"),
-        ("AB-----", "B"),
-        ("---", "A"),
-        ("AABCCC-D", "ACZ"),
-        ("AABBCC--", ""),
-    ],
-)
-def test_finite_law_is_the_mean_over_all_subsets_of_labelled_trials(trials, right):
-    names = sorted(set(trials + right) - {"-"})
-    counts = [trials.count(name) for name in names]
-    for k in range(1, len(trials) + 1):
-        credits = [
-            ballot_credit([drawn.count(n) for n in names], [n in right for n in names])
-            for drawn in combinations(trials, k)
-        ]
-        found = plurality_at_k(counts, [n in right for n in names], k, unanswered=trials.count("-"))
-        assert found == pytest.approx(float(sum(credits) / len(credits)), rel=0, abs=1e-12)
-
-
-# Known cases.
-
-MARKED = [[3, 1, 1, -1, -1], [1, 1, 1, 1, 1], [3, 1, 1, -1, -1]]  # ICCCI, IIIIC, IICCC
-FIRST = [[True, False, False, False, False]] * 3
-
-
-def test_fewer_votes_of_three_marked_questions():
-    # Three of CCCII: ten draws; CCC and the six CCI win, the three CII tie three ways: (7 + 1)/10.
-    expected = [[3 / 5, 3 / 5, 4 / 5, 1], [1 / 5] * 4, [3 / 5, 3 / 5, 4 / 5, 1]]
-    found = plurality_at_k(MARKED, FIRST, [1, 2, 3, 4])
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-
-
-def test_two_fresh_votes_of_the_uniform_posterior_by_hand():
-    # Laplace: C 2/4 after one C and one I; with nobody as a third, CC, C- and half of CI remain.
-    assert plurality_at_k([1, 1], [True, False], 2, "posterior") == pytest.approx(1 / 2, rel=1e-12)
-    found = plurality_at_k([1, 1], [True, False], 2, "posterior", unanswered=0)
-    cc, c_and_nobody, c_and_i = 2 * 3 / 30, 2 * 2 * 1 / 30, 2 * 2 * 2 / 30
-    assert found == pytest.approx(cc + c_and_nobody + c_and_i / 2, rel=1e-12)
-
-
-def test_two_answers_and_odd_k_are_the_strict_majority():
-    trials = 11
-    marks = np.arange(trials) < np.arange(trials + 1)[:, None]
-    counts = np.column_stack([marks.sum(1), (~marks).sum(1)])
-    for k in (1, 3, 5, 7, 9, 11):
-        found = plurality_at_k(counts, [[True, False]] * len(counts), k)
-        assert found.mean() == pytest.approx(maj_at_k(marks, k), rel=1e-12)
-        for row, value in zip(marks, found, strict=True):
-            assert value == pytest.approx(maj_at_k(row[None], k), rel=0, abs=1e-12)
-
-
-@pytest.mark.parametrize("k", [2, 4, 6, 10])
-def test_two_answers_and_even_k_add_half_the_ties(k):
-    trials = 10
-    for right in range(trials + 1):
-        marks = np.arange(trials)[None] < right
-        ties = comb(right, k // 2) * comb(trials - right, k // 2) / comb(trials, k)
-        found = plurality_at_k([right, trials - right], [True, False], k)
-        assert found == pytest.approx(maj_at_k(marks, k) + ties / 2, rel=0, abs=1e-12)
-
-
-# Laws.
-
-
-@st.composite
-def questions(draw, law="finite", silent=True):
-    """Counts, the correct ones, the unanswered and a k that the law allows."""
-    answers = draw(st.integers(1, 6))
-    counts = draw(st.lists(st.integers(0, 7), min_size=answers, max_size=answers))
-    correct = draw(st.lists(st.booleans(), min_size=answers, max_size=answers))
-    unanswered = draw(st.none() | st.integers(0, 5)) if silent else None
-    trials = sum(counts) + (unanswered or 0)
-    assume(trials)
-    k = draw(st.integers(1, trials if law == "finite" else 12))
-    return counts, correct, k, unanswered
-
-
-every_law = pytest.mark.parametrize("law", LAWS)
-
-
-@every_law
-@given(data=st.data())
-def test_padding_does_not_change_the_value(law, data):
-    counts, correct, k, unanswered = data.draw(questions(law))
-    length = data.draw(st.integers(1, 3))
-    pad = data.draw(st.sampled_from([-1.0, np.nan]))
-    if law == "latent":
-        size = sum(counts) + (unanswered or 0)
-        counts = [n / size for n in counts]
-        unanswered = None if unanswered is None else unanswered / size
-    plain = plurality_at_k(counts, correct, k, law, unanswered=unanswered)
-    padded = plurality_at_k(
-        [*counts, *[pad] * length], [*correct, *[True] * length], k, law, unanswered=unanswered
-    )
-    assert padded == pytest.approx(plain, rel=0, abs=1e-14)
-
-
-@every_law
-@given(data=st.data())
-def test_several_ks_at_once_equal_one_at_a_time(law, data):
-    counts, correct, most, unanswered = data.draw(questions(law))
-    ks = [*range(most, 0, -1), most]
-    together = ask(law, counts, correct, ks, unanswered)
-    apart = [ask(law, counts, correct, k, unanswered) for k in ks]
-    np.testing.assert_allclose(together, apart, rtol=0, atol=1e-13)
 
 
 @every_law
 def test_questions_of_different_sizes_are_judged_one_by_one(law):
-    rows = [[3, 1, 1], [4], [1, 0, 2, 2], [2, 5]]
-    rights = [[True, False, False], [False], [False, True, True, False], [True, True]]
-    unanswered = [1, 2, 0, 3]
+    """Rows filled up with nothing; equal counts of which other answers are correct."""
+    rows = [[3, 1, 1], [4], [1, 0, 2, 2], [2, 5], [2, 5], [2, 5]]
+    rights = [[True, False, False], [False], [False, True, True, False], [True, True],
+              [False, True], [True, False]]  # fmt: skip
+    unanswered = [1, 2, 0, 3, 3, 0]
     sizes = [sum(row) + u for row, u in zip(rows, unanswered, strict=True)]
-    scale = np.array(sizes if law == "latent" else [1] * 4)
+    scale = np.array(sizes if law == "latent" else [1] * len(rows))
     for pad in (-1, np.nan):
-        counts = np.full((4, 4), float(pad))
-        correct = np.zeros((4, 4), bool)
+        counts, correct = np.full((len(rows), 4), float(pad)), np.ones((len(rows), 4), bool)
         for i, row in enumerate(rows):
             counts[i, : len(row)] = np.array(row) / scale[i]
             correct[i, : len(row)] = rights[i]
@@ -279,15 +125,20 @@ def test_questions_of_different_sizes_are_judged_one_by_one(law):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
-def test_equal_rows_with_different_correct_or_unanswered_stay_apart():
-    counts = [[3, 2, 1]] * 4
-    correct = [[True, False, False], [False, True, False], [True, False, False], [True] * 3]
-    unanswered = [0, 0, 2, 2]
-    expected = [
-        enumerated(c, r, 3, "finite", unanswered=u)
-        for c, r, u in zip(counts, correct, unanswered, strict=True)
-    ]
-    found = plurality_at_k(counts, correct, 3, unanswered=unanswered)
+def test_fewer_votes_of_three_marked_questions():
+    """Three of CCCII: ten draws; CCC and six CCI win, three CII tie three ways: (7 + 1)/10."""
+    marked = [[3, 1, 1, -1, -1], [1, 1, 1, 1, 1], [3, 1, 1, -1, -1]]  # ICCCI, IIIIC, IICCC
+    found = plurality_at_k(marked, [[True, False, False, False, False]] * 3, [1, 2, 3, 4])
+    expected = [[3 / 5, 3 / 5, 4 / 5, 1], [1 / 5] * 4, [3 / 5, 3 / 5, 4 / 5, 1]]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("law", ["latent", "posterior"])
+def test_questions_with_nothing_seen_keep_their_law(law):
+    """Under the posterior law the prior alone speaks; under the latent law nobody ever answers."""
+    counts, correct, unanswered = [0, 0, 0], [True, False, True], 3
+    expected = [enumerated(counts, correct, k, law, 1, unanswered) for k in range(1, 6)]
+    found = ask(law, counts, correct, [1, 2, 3, 4, 5], unanswered)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
@@ -297,28 +148,8 @@ def test_shapes_follow_the_questions_and_the_ks(law):
     counts = counts / 4 if law == "latent" else counts
     assert isinstance(plurality_at_k(counts[0], correct[0], 2, law), float)
     assert plurality_at_k(counts[0], correct[0], [2], law).shape == (1,)
-    assert plurality_at_k(counts, correct, 2, law).shape == (3,)
     assert plurality_at_k(counts[:1], correct[:1], 2, law).shape == (1,)
     assert plurality_at_k(counts, correct, [1, 2, 3, 4], law).shape == (3, 4)
-
-
-@pytest.mark.parametrize("unanswered", [None, 4])
-@pytest.mark.parametrize(
-    ("counts", "alpha"), [([5, 3, 1, 0], 1.0), ([4, 5], 0.5), ([0, 0, 2], 3.0), ([2, 2, 2], 1.0)]
-)
-def test_many_fresh_votes_find_the_largest_probability(counts, alpha, unanswered):
-    # A Dirichlet is independent gammas over their sum, nobody's share included.
-    first, *others = (stats.gamma(n + alpha) for n in counts)
-    largest, _ = integrate.quad(
-        lambda x: first.pdf(x) * prod(g.cdf(x) for g in others), 0, 60, limit=400, epsabs=1e-10
-    )
-    correct = np.arange(len(counts)) == 0
-    found = plurality_at_k(
-        counts, correct, [100, 200, 400], "posterior", alpha, unanswered=unanswered
-    )
-    assert found[2] == pytest.approx(largest, abs=0.02)
-    # The gap falls as 1/k: doubling k twice removes most of it.
-    assert 2 * found[2] - found[1] == pytest.approx(largest, abs=1e-3)
 
 
 # Simulated votes.
@@ -365,13 +196,16 @@ def test_many_answers_agree_with_a_million_simulated_votes(law, k):
 # Numerical stress.
 
 
+@every_law
 @pytest.mark.parametrize(
-    ("law", "k"), [*((law, k) for law in LAWS for k in (1, 2, 3, 80)), ("finite", 501)]
-)
-def test_thousands_of_trials_are_counted_exactly(law, k):
-    counts, correct = [3000, 2000, 10], [False, True, False]
+    ("counts", "k"),
+    [([10, 3000, 2000], 1), ([10, 3000, 2000], 80), ([999_000, 900, 100], 24),
+     ([400_000, 600_000], 300), ([700, 1], 300)],
+)  # fmt: skip
+def test_thousands_of_trials_are_counted_exactly(law, counts, k):
+    correct = [False, True, False][-len(counts) :]
     expected = enumerated(counts, correct, k, law)
-    assert ask(law, counts, correct, k) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    assert ask(law, counts, correct, k) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("k", [299, 300])
@@ -401,21 +235,18 @@ def test_two_known_probabilities_and_many_votes_are_a_binomial(k, p):
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-250)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 20, 200])
+@pytest.mark.parametrize("k", [1, 2, 200])
 @every_law
 def test_two_hundred_equal_answers_win_alike(law, k):
     found = ask(law, [1] * 200, np.arange(200) % 29 == 0, k)
     assert found == pytest.approx(7 / 200, rel=1e-11)
 
 
-@pytest.mark.parametrize("k", [1, 2, 7, 40])
+@pytest.mark.parametrize("k", [1, 2, 40])
 def test_answers_of_probability_zero_do_not_vote(k):
     with_zeros = plurality_at_k([0, 0.5, 0.25, 0, 0.25], [1, 1, 0, 1, 0], k, "latent")
     without = plurality_at_k([0.5, 0.25, 0.25], [True, False, False], k, "latent")
     assert with_zeros == pytest.approx(without, rel=0, abs=1e-14)
-    assert plurality_at_k([0, 0.5, 0.5], [True, False, False], k, "latent") == 0
-    certain = plurality_at_k([0, 1, 0], [False, True, False], k, "latent")
-    assert certain == pytest.approx(1, rel=0, abs=1e-14)
 
 
 @pytest.mark.parametrize("alpha", [1e-9, 1e9])
@@ -432,78 +263,50 @@ def test_extreme_priors_keep_to_their_limits(alpha):
 # Errors.
 
 TWO = ([2, 1], [True, False])
+WHOLE, SHAPE = "answer_counts must be whole", "correct must have the shape"
+BOOLEAN, PROBABILITY = "correct must be true or false", "answer_counts must be probabilities"
 
 
 @pytest.mark.parametrize(
     ("args", "named"),
     [
-        ((*TWO, 0), r"\bk must"),
-        ((*TWO, -3), r"\bk must"),
-        ((*TWO, [1, 0]), r"\bk must"),
-        ((*TWO, [2, 0], "posterior"), r"\bk must"),
-        ((*TWO, []), r"\bk must"),
+        *(((*TWO, k), r"\bk must") for k in (0, [1, 0], [])),
         ((*TWO, 4), r"k=4 with 3 trials"),
-        ((*TWO, [1, 4]), r"k=4 with 3 trials"),
-        (([[2, 2], [2, 1]], [[True, False]] * 2, 4), r"k=4 with 3 trials of question 1"),
-        (([2, -2], TWO[1], 1), "answer_counts must be whole"),
-        (([2, -2], TWO[1], 1, "posterior"), "answer_counts must be whole"),
-        (([2, -0.5], TWO[1], 1), "answer_counts must be whole"),
-        (([2, 1.5], TWO[1], 1), "answer_counts must be whole"),
-        (([2, 1.5], TWO[1], 1, "posterior"), "answer_counts must be whole"),
-        (([0.6, 0.4], TWO[1], 1), "answer_counts must be whole"),
-        (([2, np.inf], TWO[1], 1), "answer_counts must be finite"),
-        (([2, -np.inf], TWO[1], 1), "answer_counts must be finite"),
-        (([2, np.inf], TWO[1], 1, "posterior"), "answer_counts must be finite"),
-        (([0.5, np.inf], TWO[1], 1, "latent"), "answer_counts must be finite"),
-        (([0.5, 0.4], TWO[1], 1, "latent"), "answer_counts must be probabilities"),
-        (([0.5, 0.6], TWO[1], 1, "latent"), "answer_counts must be probabilities"),
-        (([1.5, -0.5], TWO[1], 1, "latent"), "answer_counts must be probabilities"),
-        (([2, 1], TWO[1], 1, "latent"), "answer_counts must be probabilities"),
-        (([], [], 1), "answer_counts must be non-empty"),
-        (([[]], [[]], 1), "answer_counts must be non-empty"),
-        ((np.zeros((0, 2)), np.zeros((0, 2), bool), 1), "answer_counts must be non-empty"),
-        ((np.ones((1, 1, 2)), np.ones((1, 1, 2), bool), 1), "answer_counts must be"),
-        ((2, True, 1), "answer_counts must be"),
+        (([[2, 2], [2, 1]], [[True, False]] * 2, [1, 4]), r"k=4 with 3 trials of question 1"),
+        *(((counts, TWO[1], 1, law), WHOLE)
+          for counts in ([2, -2], [2, 1.5]) for law in ("finite", "posterior")),
+        *((([2, end], TWO[1], 1), "answer_counts must be finite") for end in (np.inf, -np.inf)),
+        *(((values, TWO[1], 1, "latent"), PROBABILITY)
+          for values in ([0.5, 0.4], [0.5, 0.6], [1.5, -0.5])),
+        *(((counts, np.ones(np.shape(counts), bool), 1), "answer_counts must be")
+          for counts in ([], np.zeros((0, 2)), np.ones((1, 1, 2)), 2)),
         ((["x", "y"], TWO[1], 1), "answer_counts must be"),
         (([-1, np.nan], TWO[1], 1, "posterior"), "answer_counts must"),
-        (([2, 1], [True, False, False], 1), "correct must have the shape"),
-        (([[2, 1], [1, 2]], [True, False], 1), "correct must have the shape"),
-        (([[2, 1], [1, 2]], [[True], [False]], 1), "correct must have the shape"),
-        (([2, 1], [2, 0], 1), "correct must be true or false"),
-        (([2, 1], [0.5, 0], 1), "correct must be true or false"),
-        (([2, 1], [1, np.nan], 1), "correct must be true or false"),
-        (([2, 1], ["yes", "no"], 1), "correct must be true or false"),
+        *(((counts, correct, 1), SHAPE)
+          for counts, correct in (([2, 1], [True, False, False]), ([[2, 1], [1, 2]], TWO[1]))),
+        *((([2, 1], correct, 1), BOOLEAN) for correct in ([2, 0], [1, np.nan], ["yes", "no"])),
         ((*TWO, 1, "beta"), "law must be"),
-        ((*TWO, 1, None), "law must be"),
+        *(((*TWO, 1, "posterior", alpha), "alpha must be finite and > 0") for alpha in (0, np.inf)),
     ],
-)
+)  # fmt: skip
 def test_impossible_arguments_are_named(args, named):
     with pytest.raises(ValueError, match=named):
         plurality_at_k(*args)
 
 
-@pytest.mark.parametrize("alpha", [0, -1.0, np.nan, np.inf])
-def test_impossible_priors_are_named(alpha):
-    with pytest.raises(ValueError, match="alpha must be finite and > 0"):
-        plurality_at_k(*TWO, 1, "posterior", alpha)
-
-
-@pytest.mark.parametrize("unanswered", [-1, 1.5, np.nan, np.inf])
-@pytest.mark.parametrize("law", ["finite", "posterior"])
-def test_impossible_numbers_of_unanswered_trials_are_named(law, unanswered):
-    with pytest.raises(ValueError, match="unanswered must be"):
-        plurality_at_k(*TWO, 1, law, unanswered=unanswered)
-
-
-def test_unanswered_of_another_shape_is_named():
-    with pytest.raises(ValueError, match="unanswered must be one number or one for each"):
-        plurality_at_k([[2, 1], [1, 2]], [[True, False]] * 2, 1, unanswered=[1, 2, 3])
-
-
-@pytest.mark.parametrize("unanswered", [-0.2, 0.1, np.nan])
-def test_probabilities_that_do_not_sum_to_one_with_nobody_are_named(unanswered):
-    with pytest.raises(ValueError, match="must be probabilities"):
-        plurality_at_k([0.7, 0.5], [True, False], 1, "latent", unanswered=unanswered)
+@pytest.mark.parametrize(
+    ("law", "unanswered", "named"),
+    [
+        *((law, number, "unanswered must be")
+          for law in ("finite", "posterior") for number in (-1, 1.5, np.nan)),
+        ("finite", [1, 2], "unanswered must be one number or one for each"),
+        *(("latent", share, "must be probabilities") for share in (-0.2, 0.1, np.nan)),
+    ],
+)  # fmt: skip
+def test_impossible_numbers_of_unanswered_trials_are_named(law, unanswered, named):
+    counts = [0.7, 0.5] if law == "latent" else [2, 1]
+    with pytest.raises(ValueError, match=named):
+        plurality_at_k(counts, [True, False], 1, law, unanswered=unanswered)
 
 
 def test_unanswered_trials_extend_the_finite_law():
@@ -516,14 +319,3 @@ def test_unanswered_trials_extend_the_finite_law():
 def test_a_k_that_is_no_integer_is_refused(k):
     with pytest.raises(TypeError, match="k must be an integer"):
         plurality_at_k(*TWO, k)
-
-
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize(
-    ("counts", "k"), [([999_000, 900, 100], 24), ([400_000, 600_000], 300), ([700, 1], 300)]
-)
-def test_many_votes_keep_their_digits(counts, k, law) -> None:
-    correct = [True] + [False] * (len(counts) - 1)
-    values = np.array(counts) / (sum(counts) if law == "latent" else 1)
-    exact = enumerated(counts, correct, k, law)
-    assert plurality_at_k(values, correct, k, law) == pytest.approx(float(exact), rel=1e-9)
