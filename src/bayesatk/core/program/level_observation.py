@@ -570,7 +570,8 @@ class Levels(Observation):
         drawn = np.empty((len(theta), share.shape[1], len(metrics), len(factors)))
         nodes, (lowest, width) = len(self._tilts[0]) + 2, self._span(metrics)
         for at in self._nodes(theta, offset, state, rng, False):
-            values = self._values(metrics, at.theta, self._within(at.weight, at.tilted))
+            drawn_nodes = np.bincount(at.node.ravel(), minlength=nodes) > 0
+            values = self._values(metrics, at.theta, drawn_nodes)
             values = (lowest + width * values)[at.point]
             if len(deep):
                 base = at.tilted.log_base[at.point][:, None]
