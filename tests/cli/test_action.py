@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
@@ -85,30 +84,14 @@ class Runner:
         return {name: self.value(each["value"]) for name, each in ACTION["outputs"].items()}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    made = tmp_path_factory.mktemp("runs of two")
-    rng = np.random.default_rng(1)
-    p = rng.beta(0.8, 0.6, 30)
-    for name, power in (("main", 1.0), ("new", 1.0), ("worse", 8.0)):
-        runs = rng.binomial(1, p[:, None] ** power, (30, 4))
-        rows = [f"q{q},{t},{x}" for q, row in enumerate(runs) for t, x in enumerate(row)]
-        (made / f"{name}.csv").write_text("question,trial,outcome\n" + "\n".join(rows) + "\n")
-    (made / "gate.toml").write_text('metric = "pass@1"\nmargin = 0.2\n')
-    return made
-
-
-@pytest.mark.parametrize(
-    ("new", "rules", "code", "verdict"),
-    [
-        ("worse", {"policy": "gate.toml"}, 1, "fail"),
-        ("new", {"metric": "pass@1", "margin": "0.001", "inconclusive": "pass",
-                 "options": "--seed 3 --shared"}, 0, "inconclusive"),
-    ],
-)  # fmt: skip
-def test_the_steps_give_the_verdict(folder, tmp_path, new, rules, code, verdict) -> None:
-    rules = rules | ({"policy": str(folder / "gate.toml")} if "policy" in rules else {})
-    data = {"new": str(folder / f"{new}.csv"), "baseline": str(folder / "main.csv")}
+@pytest.mark.parametrize(("new", "rules", "code", "verdict"), [
+    ("worse", {"policy": "gate.toml"}, 1, "fail"),
+    ("new", {"metric": "pass@1", "margin": "0.001", "inconclusive": "pass",
+             "options": "--seed 3 --shared"}, 0, "inconclusive"),
+])  # fmt: skip
+def test_the_steps_give_the_verdict(gate_files, tmp_path, new, rules, code, verdict) -> None:
+    rules = rules | ({"policy": str(gate_files / "gate.toml")} if "policy" in rules else {})
+    data = {"new": str(gate_files / f"{new}.csv"), "baseline": str(gate_files / "main.csv")}
     runner = Runner(tmp_path, **data, **rules)
     assert runner.run() == code, runner.errors
     outputs = runner.outputs()
@@ -120,13 +103,12 @@ def test_the_steps_give_the_verdict(folder, tmp_path, new, rules, code, verdict)
     assert Path(outputs["markdown"]).read_text() == summary
     assert summary in runner.printed
     assert f"installs {ROOT}" in runner.printed
-    if code:
-        assert f"::error::bayesatk gate: {verdict}" in runner.printed
+    assert (f"::error::bayesatk gate: {verdict}" in runner.printed) == bool(code)
     assert ("::warning::" in runner.printed) == (rules.get("inconclusive") == "pass")
 
 
-def test_what_is_no_gate_gives_no_verdict(folder, tmp_path) -> None:
-    data = {"new": str(folder / "new.csv"), "baseline": str(folder / "main.csv")}
+def test_what_is_no_gate_gives_no_verdict(gate_files, tmp_path) -> None:
+    data = {"new": str(gate_files / "new.csv"), "baseline": str(gate_files / "main.csv")}
     runner = Runner(tmp_path, **data, requirement="bayesatk==9")
     assert runner.run() == 2
     assert "give either --policy FILE or --metric and --margin" in runner.errors
@@ -137,5 +119,4 @@ def test_what_is_no_gate_gives_no_verdict(folder, tmp_path) -> None:
 
 def test_every_input_is_used() -> None:
     text = (ROOT / "action.yml").read_text()
-    for name in ACTION["inputs"]:
-        assert f"inputs.{name} " in text
+    assert all(f"inputs.{name} " in text for name in ACTION["inputs"])

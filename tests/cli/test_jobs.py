@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import bayesatk as bk
-from bayesatk.cli.app import app
+from tests.cli.shell import run
 
 ROOT = Path(__file__).parents[2]
 GENUINE = ROOT / "tests/logs/records/harbor/2026-11-21__10-00-00/hello-world__0xyz/result.json"
@@ -30,14 +29,6 @@ def write_job(folder: Path, model: str, marks: np.ndarray) -> None:
         path.write_text(json.dumps(result))
 
 
-def compared(folder: Path, *options: str) -> str:
-    done = CliRunner().invoke(
-        app, ["compare", str(folder / "a"), str(folder / "b"), "-q", "--seed", "1", *options]
-    )
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
 @pytest.mark.long
 def test_paired_difference_of_both_targets_in_one_table(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
@@ -45,7 +36,8 @@ def test_paired_difference_of_both_targets_in_one_table(tmp_path: Path) -> None:
     for job, model, lift in (("a", "alpha", 0.0), ("b", "beta", 0.2)):
         marks = rng.random((TASKS, TRIALS)) < np.minimum(p + lift, 1.0)[:, None]
         write_job(tmp_path / job, model, marks)
-    shown = compared(tmp_path, "-m", "pass@1,2")
+    folders = (tmp_path / "a", tmp_path / "b")
+    shown = run("compare", *folders, "-q", "--seed", 1, "-m", "pass@1,2").output
     lines = [line for line in shown.splitlines() if re.search(r" (like )?these +[+-]", line)]
     fit = bk.compare(bk.evaluate(bk.load(tmp_path), "pass@1,2", rng=1))
     rows = bk.table(fit).to_dict("records")

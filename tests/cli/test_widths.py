@@ -1,6 +1,5 @@
 """Tables at the widths of terminals, and in a pipe: names and the numbers asked for are whole."""
 
-import re
 from io import StringIO
 
 import numpy as np
@@ -27,7 +26,7 @@ def fit():
     return bk.guessing.random_baseline(fit, 0.25, 5, rng=1)
 
 
-def _printed(show, result, width, *names) -> str:
+def _printed(show, width, *shown) -> str:
     file = StringIO()
     console = Console(
         file=file,
@@ -36,7 +35,7 @@ def _printed(show, result, width, *names) -> str:
         no_color=True,
         highlight=False,
     )
-    show(console, result, *names)
+    show(console, *shown)
     text = file.getvalue()
     assert "\x1b" not in text
     assert "\u2026" not in text
@@ -46,44 +45,29 @@ def _printed(show, result, width, *names) -> str:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_results_are_whole_at_every_width(fit, width) -> None:
-    text = _printed(print_tables, bk.table(fit, "results"), width)
-    for row in bk.table(fit, "results").to_dict("records"):
+def test_names_and_intervals_are_whole_at_every_width(fit, width) -> None:
+    results, board, pairs = (bk.table(fit, name) for name in
+                             ("results", "leaderboard", "comparison"))  # fmt: skip
+    text = _printed(print_tables, width, results, board, pairs)
+    for row in [*results.to_dict("records"), *board.to_dict("records")]:
         assert row["system"] in text
-        assert f"{row['mean']:.3f}" in text
         assert f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]" in text
+    for row in pairs.to_dict("records"):
+        assert f"{row['system']} - {row['other']}" in text
+        assert f"[{row['ci_lower']:+.3f}, {row['ci_upper']:+.3f}]" in text
+    assert all(f"{mean:.3f}" in text for mean in results["mean"])
+    headings = ("P(best)", "observed", "tier", "P(better)", "difference")
+    assert all(heading in text for heading in headings)
     heading = next(line for line in text.splitlines() if "observed" in line)
-    assert re.findall(r"\S+", heading)[-1] == "range"  # the widest have left, not what was asked
+    assert heading.split()[-1] == "range"  # the widest have left, not what was asked
     if width is None:
         assert "Left out" not in text
         assert "prior sd ratio" in heading
-
-
-def _print_ranks_and_pairs(console, fit) -> None:
-    print_tables(console, bk.table(fit, "leaderboard"), bk.table(fit, "comparison"))
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_leaderboard_and_pairs_are_whole_at_every_width(fit, width) -> None:
-    text = _printed(_print_ranks_and_pairs, fit, width)
-    board = bk.table(fit, "leaderboard")
-    for row in board.to_dict("records"):
-        assert row["system"] in text
-        assert f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]" in text
-    for words in ("P(best)", "observed", "tier", "P(better)", "difference"):
-        assert words in text
-    for row in bk.table(fit, "comparison").to_dict("records"):
-        assert f"{row['system']} - {row['other']}" in text
-        assert f"[{row['ci_lower']:+.3f}, {row['ci_upper']:+.3f}]" in text
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_guessers_are_whole_at_every_width(fit, width) -> None:
-    text = _printed(print_result, fit, width)
+    text = _printed(print_result, width, fit)
+    assert "best of 5 random guessers" in text
     for row in bk.table(fit).to_dict("records"):
         assert row["system"] in text
         assert f"{row['observed_accuracy']:.3f}" in text
-    assert "best of 5 random guessers" in text
 
 
 @given(
@@ -105,4 +89,4 @@ def test_whatever_systems_are_called_lines_keep_the_width_and_numbers_are_whole(
 
 def test_a_table_says_the_same_in_python_and_in_the_shell(fit) -> None:
     assert view(bk.table(fit)).text() in str(bk.table(fit))
-    assert view(bk.table(fit)).text() in _printed(print_result, fit, None)
+    assert view(bk.table(fit)).text() in _printed(print_result, None, fit)
