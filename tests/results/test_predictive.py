@@ -108,6 +108,47 @@ def test_posterior_predictive_of_structure_against_brute_force(grouped, judged) 
     np.testing.assert_allclose(counts.var(axis=0), variance, rtol=0.1)
 
 
+def log_ordered(right, wrong, a, b):
+    """Log probability of trials in their order under Betas."""
+    return betaln(a + right, b + wrong) - betaln(a, b)
+
+
+@pytest.mark.parametrize(("atoms", "weight"), [(False, 0.0), (True, 0.0), (False, 0.5)])
+def test_replicates_are_of_new_questions_without_earlier_trials(atoms, weight) -> None:
+    """Chances of every count, by draws of the prior weighted by what all questions say."""
+    rng = np.random.default_rng(11)
+    mean, icc = rng.random((2, SIZE))
+    total = np.maximum((1.0 - icc) / icc, 1e-9)
+    a, b = np.clip([mean * total, (1.0 - mean) * total], 1e-9, None)
+    never, always, between = rng.dirichlet((1.0, 1.0, 8.0), SIZE).T if atoms else (0.0, 0.0, 1.0)
+    earlier = np.array([2, 0, 1, 1, 2, 0])
+
+    def chance(right, wrong):
+        ends = never * (right == 0) + always * (wrong == 0)
+        return between * np.exp(log_ordered(right, wrong, a, b)) + ends
+
+    logs = sum(
+        np.log(chance(right + weight * before, n - right + weight * (2 - before)))
+        for right, n, before in zip(RIGHT, TRIALS, earlier, strict=True)
+    )
+    posterior = np.exp(logs - logs.max())
+    posterior /= posterior.sum()
+    options = {}
+    if weight:
+        options = {"prior_trials": bk.tally(earlier, trials=np.full(6, 2)), "prior_weight": weight}
+    fit = bk.evaluate(
+        (RIGHT, TRIALS), "pass@1", difficulty="inflated" if atoms else "beta", draws=2000, rng=1,
+        **options,
+    )  # fmt: skip
+    counts = flat(fit["posterior_predictive"]["successes"])
+    for question, n in enumerate(TRIALS):
+        for right in range(n + 1):
+            exact = posterior @ (comb(n, right) * chance(right, n - right))
+            error = np.sqrt(exact * (1.0 - exact) / len(counts))
+            found = (counts[:, question] == right).mean()
+            assert abs(found - exact) < 4.5 * error + 0.003  # of the weighted draws
+
+
 def test_log_prior_of_covariates_is_the_density_of_their_coordinates() -> None:
     data = bk.tally(RIGHT, trials=TRIALS, covariates={"x": X.tolist()})
     fit = bk.evaluate(data, "pass@1", covariates=["x"], difficulty="beta", draws=50, rng=1)

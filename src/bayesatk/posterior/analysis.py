@@ -12,6 +12,7 @@ from bayesatk.core.engine.coupling import standardised
 from bayesatk.core.engine.distribution import Empirical, measured_interval
 from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
+from bayesatk.posterior.checking import Checks, checked_draws
 from bayesatk.posterior.models_of import system_model, system_votes
 from bayesatk.posterior.posterior import (
     Distributions,
@@ -64,8 +65,8 @@ class Evaluated:
         How it was found.
     judge_share : ndarray, shape (metrics, target), optional
         Share of the variance that is due to the rates of a judge.
-    p : ndarray, shape (draws, questions, ...), optional
-        Draws of every question's success probability, for predictive checks.
+    checks : Checks, optional
+        What ArviZ checks models with; none of votes.
     points : sequence of (str, Points)
         Of the hyperparameters, by law of difficulty; none of votes.
     remarks : list of str
@@ -85,7 +86,7 @@ class Evaluated:
     families: Mapping[str, FamilyShare]
     method: str
     judge_share: Array | None
-    p: Array | None = None
+    checks: Checks | None = None
     points: Laws = ()
     remarks: Sequence[str] = ()
 
@@ -110,9 +111,8 @@ class _Request(NamedTuple):
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def evaluate_system(
-    study: Study, draws: int, streams: Sequence[Rng],
-    keep_p: bool, check_p: bool, index: int,
-) -> Evaluated:  # fmt: skip
+    study: Study, draws: int, streams: Sequence[Rng], keep: Sequence[str], index: int
+) -> Evaluated:
     """Evaluate the system at a position, with the random stream at the same position.
 
     Parameters
@@ -121,10 +121,8 @@ def evaluate_system(
     draws : int
         Of the posterior.
     streams : sequence of numpy.random.Generator
-    keep_p : bool
-        Whether draws of every question's success probability are kept.
-    check_p : bool
-        Whether predictive checks need them.
+    keep : sequence of str
+        As of `bayesatk.evaluate`.
     index : int
         Position of the system.
     """
@@ -132,7 +130,7 @@ def evaluate_system(
     requests = [_judged(study, index)] if study.grid.judged else []
     if study.grid.voted:
         requests.append(_voted(study, index, draws, stream))
-    by_kind = [_numbers_of(study, request, draws, stream, keep_p, check_p) for request in requests]
+    by_kind = [_numbers_of(study, request, draws, stream, keep) for request in requests]
     evaluated = by_kind[0]
     if len(by_kind) > 1:
         evaluated = _side_by_side(by_kind, [request.places for request in requests])
@@ -193,14 +191,12 @@ def _voted(study: Study, index: int, draws: int, rng: Rng) -> _Request:
 
 
 def _numbers_of(
-    study: Study, asked: _Request, draws: int, rng: Rng, keep_p: bool, check_p: bool
+    study: Study, asked: _Request, draws: int, rng: Rng, keep: Sequence[str]
 ) -> Evaluated:
     """Work out the numbers of metrics."""
     posterior, known = asked.posterior, [place < len(study.grid) for place in asked.places]
     number = sum(known)  # of the grid; the rest is to reach each score
-    drawn = posterior.draw(draws, rng, keep_p or check_p)
-    p = drawn.p if check_p else None
-    drawn = drawn if keep_p else replace(drawn, p=None)
+    drawn, checks = checked_draws(study, posterior, draws, rng, keep)
 
     def tables(numbers: Numbers, values: Array, estimate: Array, exact: Distributions) -> Tables:
         rows = np.full((*numbers.mean.shape, len(STATISTICS)), np.nan)
@@ -233,7 +229,8 @@ def _numbers_of(
         {name: _hyper_tables(study, one) for name, one in posterior.hyper.items()},
         posterior.hyper_draws,
         {name: np.broadcast_to(own, len(known)) for name, own in behind.items()},
-        posterior.diagnostics, posterior.families, posterior.method, posterior.judge_share, p,
+        posterior.diagnostics, posterior.families, posterior.method, posterior.judge_share,
+        checks,
     )  # fmt: skip
 
 

@@ -7,15 +7,20 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Array
+from bayesatk.data.study import Study
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.posterior.analysis import Evaluated
+from bayesatk.posterior.checking import Checks
 from bayesatk.posterior.posterior import Draws, least
 from bayesatk.priors import DIFFICULTY_FAMILIES
+from bayesatk.results.checking import PRIOR_DRAWS, UNIT, with_variation
 from bayesatk.results.schema import (
     CHAINS,
+    DRAWS,
     GROUPED_TARGETS,
     STATISTICS,
+    draws_dataset,
     metric_dataset,
     posterior_group,
 )
@@ -23,6 +28,7 @@ from bayesatk.results.schema import (
 Variables = dict[str, tuple[tuple[str, ...], Array]]
 Coords = dict[str, Any]
 # Of hyperparameters that are no vector over categories.
+MEANS = ("mean_p", "typical_p", "coefficients")  # of which the first that there is has the mean
 AXES = {"coefficients": "coefficient", "shape": "function"}
 
 
@@ -37,36 +43,111 @@ def posterior_dataset(
     draws = len(samples[0].metrics) // CHAINS
     values = np.stack([drawn.metrics for drawn in samples], axis=1)
     values = values.reshape(CHAINS, draws, *values.shape[1:])
-    extra: Variables = {}
-    dims: tuple[str, ...] = ("chain", "draw", "system")
-    for name in samples[0].hyper:
-        stacked = np.stack([drawn.hyper[name] for drawn in samples], axis=1)
-        variable_dims = dims if stacked.ndim == 2 else (*dims, AXES.get(name, "category"))
-        extra[name] = (variable_dims, stacked.reshape(CHAINS, draws, *stacked.shape[1:]))
-    of_groups = [drawn.groups.mean for drawn in samples if drawn.groups is not None]
-    if of_groups:
-        means = np.stack(of_groups, axis=1)
-        extra["group_mean"] = ((*dims, "group"), means.reshape(CHAINS, draws, *means.shape[1:]))
-    effects = [drawn.groups.effect for drawn in samples if drawn.groups is not None]
-    if effects and effects[0] is not None:
-        values_of = np.stack([effect for effect in effects if effect is not None], axis=1)
-        extra["group_effect"] = (
-            (*dims, "group"), values_of.reshape(CHAINS, draws, *values_of.shape[1:])
-        )  # fmt: skip
-    stored_p = [drawn.p for drawn in samples if drawn.p is not None]
-    if stored_p:
-        p = np.stack(stored_p, axis=1)
-        variable_dims = (*dims, "question", "category")[: p.ndim + 1]
-        extra["p"] = (variable_dims, p.reshape(CHAINS, draws, *p.shape[1:]))
+    extra: Variables = {
+        name: ((*DRAWS, *dims), drawn.reshape(CHAINS, draws, *drawn.shape[1:]))
+        for name, (dims, drawn) in drawn_variables(samples).items()
+    }
     if values.shape[3] > len(grid):
         reach = np.moveaxis(values[:, :, :, len(grid) :], 3, 4)
-        extra["reach_probability"] = ((*dims, "target", "reached"), reach)
+        extra["reach_probability"] = ((*DRAWS, "target", "reached"), reach)
     attrs = {"inference_library": "bayesatk"}
     metrics = values[:, :, :, : len(grid)]
     dataset = posterior_group(grid, metrics, coords["system"], extra, attrs)
     if any("category" in variable_dims for variable_dims, _ in extra.values()):
         dataset = dataset.assign_coords(category=categories)
     return dataset.assign_coords(reached=reached) if "reached" in dataset.dims else dataset
+
+
+def drawn_variables(samples: Sequence[Draws]) -> Variables:
+    """Return hyperparameters, means and effects of groups, and p where it is kept, of all systems.
+
+    Values are (draws, system, ...), dimensions those behind the system.
+    """
+    variables: Variables = {}
+    for name, values in samples[0].hyper.items():
+        dims = () if values.ndim == 1 else (AXES.get(name, "category"),)
+        variables[name] = dims, np.stack([drawn.hyper[name] for drawn in samples], axis=1)
+    of_groups = [drawn.groups for drawn in samples if drawn.groups is not None]
+    effects = [groups.effect for groups in of_groups if groups.effect is not None]
+    if of_groups:
+        means = np.stack([groups.mean for groups in of_groups], axis=1)
+        variables["group_mean"] = ("group",), means
+    if effects:
+        variables["group_effect"] = ("group",), np.stack(effects, axis=1)
+    kept_p = [drawn.p for drawn in samples if drawn.p is not None]
+    if kept_p:
+        p = np.stack(kept_p, axis=1)
+        variables["p"] = ("question", "category")[: p.ndim - 2], p
+    return variables
+
+
+def checking_groups(
+    study: Study, posterior: xr.Dataset, each: Sequence[Evaluated]
+) -> dict[str, xr.Dataset]:
+    """Return the groups that ArviZ checks models with, as far as the systems have them.
+
+    ``log_prior``, ``prior``, ``posterior_predictive``, ``prior_predictive`` and ``log_likelihood``.
+
+    Parameters
+    ----------
+    study : Study
+    posterior : xarray.Dataset
+        Group of the result, with coordinates of its draws.
+    each : sequence of Evaluated
+    """
+    checks = [system.checks for system in each if system.checks is not None]
+    of_prior = {"chain": [0], "draw": np.arange(PRIOR_DRAWS)}
+    labels: dict[str, Any] = {str(name): label.values for name, label in posterior.coords.items()}
+    labels |= {name: study.outcomes.dataset[name].values for name in ("question", "category")}
+    counts = study.scale.variable, ("question", *study.scale.axes)
+    groups = {}
+
+    def add(group: str, variables: Variables, like: Mapping[Any, Any]) -> None:
+        groups[group] = draws_dataset(variables, like, **(labels | dict(like)))
+
+    if checks and checks[0].log_prior:
+        add("log_prior", _log_prior(posterior, checks), posterior)
+    priors = [of_system.prior for of_system in checks if of_system.prior is not None]
+    if priors:
+        variables = drawn_variables(priors)
+        of_posterior = {name: values for name, values in variables.items() if name in posterior}
+        if study.pooling == "none":
+            grid = MetricGrid.of(study.judged)
+            metrics = np.stack([drawn.metrics[:, : len(grid)] for drawn in priors], axis=1)
+            of_metrics = grid.split(metrics, ("draw", "system"), ("target",))
+            of_posterior |= {
+                name: (dims[2:], values) for name, (dims, values) in of_metrics.items()
+            }
+            labels |= grid.coords
+        add("prior", of_posterior, of_prior)
+    for name, drawn, like in (
+        ("posterior_predictive", [one.replicates for one in checks], posterior),
+        ("prior_predictive", [one.prior_replicates for one in checks], of_prior),
+    ):
+        replicates = [values for values in drawn if values is not None]
+        if replicates:
+            add(name, {counts[0]: (counts[1], np.stack(replicates, axis=1))}, like)
+    logs = [own for one in each if (own := one.drawn.log_likelihood) is not None]
+    if logs:
+        values = with_variation(np.stack(logs, axis=1))
+        add("log_likelihood", {counts[0]: (("question",), values)}, posterior)
+        groups["log_likelihood"].attrs["unit"] = UNIT
+    return groups
+
+
+def _log_prior(posterior: xr.Dataset, checks: Sequence[Checks]) -> Variables:
+    """Return log densities of the prior of all systems, by the variable that a result has.
+
+    That of the mean is of the variable which has it, and coefficients also have that of slopes.
+    """
+    mean = next(name for name in (*MEANS, "p") if name in posterior or name == "p")
+    variables: Variables = {}
+    for name in checks[0].log_prior:
+        logs = np.stack([of_system.log_prior[name] for of_system in checks], axis=1)
+        shown = {"mean": mean, "slopes": "coefficients"}.get(name, name)
+        before = variables[shown][1] if shown in variables else 0.0
+        variables[shown] = ("question",)[: logs.ndim - 2], logs + before
+    return variables
 
 
 def family_variables(each: Sequence[Evaluated]) -> xr.Dataset:

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from bayesatk._tools.arrays import Array
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.messages import whole_number
 from bayesatk._tools.seeding import RandomSource, resolve_rng
@@ -18,6 +17,7 @@ from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import Metric, MetricSpec, without_costs
 from bayesatk.posterior.analysis import Evaluated, evaluate_system
 from bayesatk.posterior.assembly import (
+    checking_groups,
     diagnostic_variables,
     exact_dataset,
     family_variables,
@@ -39,7 +39,6 @@ from bayesatk.priors import (
     Prior,
     VotePrior,
 )
-from bayesatk.results.checking import checking_groups, replicated
 from bayesatk.results.citations import GELMAN_CARPENTER, POWER_PRIOR, RUBIN
 from bayesatk.results.difficulty_draws import difficulty_group
 from bayesatk.results.schema import (
@@ -271,9 +270,8 @@ def evaluate(
     )  # fmt: skip
     if costs:
         check_costs(study, costs)
-    *streams, replicating = generator.spawn(len(study.outcomes.systems) + 1)
-    check_p = study.pooling == "none" and replicated(study, size, keep)
-    run = partial(evaluate_system, study, size, streams, "p" in keep, check_p)
+    *streams, coupling = generator.spawn(len(study.outcomes.systems) + 1)
+    run = partial(evaluate_system, study, size, streams, keep)
     found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
     each = [found[index] for index in range(len(streams))]
     requested = [list(study.grid).index(metric) for metric in study.metrics]
@@ -283,14 +281,11 @@ def evaluate(
         *partly_observed_notes(study.metrics, estimates, study.outcomes.observed_up_to),
         *(remark for one in each for remark in one.remarks),
     ]
-    joint = replicating.spawn(1)[0]
+    joint = coupling.spawn(1)[0]
     groups = _tables(study, size, each) | data_groups(study)
     if len(each) > 1:
         groups |= joint_groups(study, each, groups, int(joint.integers(2**31)))
-    judged = each if study.judged else []  # votes alone have no likelihood of counts
-    likelihood = _by_system([system.drawn.log_likelihood for system in judged])
-    p = _by_system([system.p for system in each])
-    groups |= checking_groups(study, groups, keep, replicating, likelihood, p)
+    groups |= checking_groups(study, groups["posterior"], each)
     if costs:
         remarks += add_costs(groups, study, costs, size, generator.spawn(1)[0])
         groups["closed_form"].attrs["costs_alone"] = int(scored == "mean")
@@ -299,12 +294,6 @@ def evaluate(
         study.as_text(), seed, study.outcomes, _citations(study, costs), notes=json.dumps(remarks),
     )  # fmt: skip
     return build(groups, attributes)
-
-
-def _by_system(arrays: Sequence[Array | None]) -> Array | None:
-    """Stack draws (draws, ...) of all systems, if every system has them."""
-    known = [array for array in arrays if array is not None]
-    return np.stack(known, axis=1) if known and len(known) == len(arrays) else None
 
 
 def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr.Dataset]:

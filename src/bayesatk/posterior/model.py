@@ -366,14 +366,17 @@ class CountModel:
         total = self.family_share[2]
         if not self.states.prior.any():
             return total
-        return total - self._before().family_share[2]
+        return total - self.before().family_share[2]
 
-    def _before(self) -> "CountModel":
-        """Return the model of prior trials alone."""
-        cells = self.cells
-        earlier = replace(cells.states, counts=np.zeros_like(cells.states.counts))
-        states = replace(self.states, counts=np.zeros_like(self.states.counts))
-        return replace(self, cells=replace(cells, states=earlier), states=states)
+    def before(self, earlier: bool = True) -> "CountModel":
+        """Return the model of prior trials alone, or of no trials at all."""
+
+        def emptied(states: States) -> States:
+            counts = np.zeros_like(states.counts)
+            return replace(states, counts=counts, prior=states.prior * earlier)
+
+        cells = replace(self.cells, states=emptied(self.cells.states))
+        return replace(self, cells=cells, states=emptied(self.states))
 
     @np.errstate(under="ignore")
     def predictive(self) -> Predictive:

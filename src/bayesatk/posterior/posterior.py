@@ -1,7 +1,7 @@
 """The posterior of metrics under the declared model: a mixture over weighted points."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +27,6 @@ from bayesatk.metrics.grid import one_metric
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.priors.choice import power_scaled
 from bayesatk.priors.fields import Fields
-from bayesatk.results.checking import MOST_LIKELIHOODS
 
 if TYPE_CHECKING:
     from bayesatk.posterior.model import CountModel
@@ -113,6 +112,11 @@ class Draws:
         Where questions have groups.
     log_likelihood : ndarray, shape (draws, questions), optional
         Log probability of each question's counts, p integrated, of models put together from parts.
+    new_p : ndarray, shape (draws, questions, ...), optional
+        Of a new question without prior trials in place of every question; without pooling of the
+        question itself.
+    log_prior : dict
+        Log density of the prior at the coordinates of hyperparameters, by variable; (draws,).
     """
 
     metrics: Array
@@ -122,6 +126,8 @@ class Draws:
     family: Ints | None = None
     groups: GroupDraws | None = None
     log_likelihood: Array | None = None
+    new_p: Array | None = None
+    log_prior: Mapping[str, Array] = field(default_factory=dict)
 
     def among(self, order: Indices) -> "Draws":
         """Return draws in another order."""
@@ -144,7 +150,7 @@ def _each(parts: Sequence[Any], function: Callable[[Sequence[Array]], Array]) ->
         return function(parts)
     if isinstance(first, dict):
         return {name: _each([part[name] for part in parts], function) for name in first}
-    names = [field.name for field in fields(first)]
+    names = [attribute.name for attribute in fields(first)]
     return replace(
         first, **{name: _each([getattr(part, name) for part in parts], function) for name in names}
     )
@@ -607,6 +613,29 @@ class Posterior:
             values |= {"never_solved": atoms[:, 0], "always_solved": atoms[:, 1]}
         return values | self._rates(fit, theta)
 
+    def _log_prior(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
+        """Log density of the prior by variable, at coordinates of the hyperparameters of a law.
+
+        Of several families the log density of each has its prior expectation taken off. To first
+        order in the power that the prior is raised to, which is how ArviZ measures sensitivity,
+        families then keep their prior probabilities: the normalising constant of a density's power
+        has that expectation as its slope.
+        """
+        model = self.model
+        if model.pooling != "partial":
+            return {}
+        rates = () if model.judge is None else model.judge.names
+        names = [name for law in model.families for name in law.fields.slices if name not in rates]
+        logs = {name: np.zeros(len(theta)) for name in dict.fromkeys(names)}
+        for hyper in fit.fields:
+            if hyper.name in rates:
+                continue
+            x = hyper.by_repeat(theta[:, fit.fields.slices[hyper.name]])
+            logs[hyper.name] = hyper.distribution.log_density(x).sum(axis=1)
+            if len(model.families) > 1:
+                logs[hyper.name] -= hyper.expected_log_density
+        return logs
+
     def _rates(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
         """Rates of the judge at points, where one errs."""
         judge = self.model.judge
@@ -670,19 +699,33 @@ class Posterior:
 
     # Draws
 
-    def draw(self, size: int, rng: Rng, keep_p: bool, alone: bool = False) -> Draws:
-        """Independent draws of everything, or of metrics alone."""
+    def draw(
+        self, size: int, rng: Rng, keep_p: bool, alone: bool = False,
+        likelihood: bool = False, new: Rng | None = None,
+    ) -> Draws:  # fmt: skip
+        """Draw everything independently, or metrics alone.
+
+        Parameters
+        ----------
+        size : int
+            Number of draws.
+        rng : numpy.random.Generator
+        keep_p : bool
+            Whether p of every question is kept.
+        alone : bool
+            Whether only metrics and rates of a judge are asked for.
+        likelihood : bool
+            Whether log probabilities of the counts of questions are, too.
+        new : numpy.random.Generator, optional
+            For p of new questions, where these are asked for.
+        """
         shuffle = rng.permutation(size)
         number = rng.multinomial(size, [part.share for part in self.parts])
         pairs = [(part, int(n)) for part, n in zip(self.parts, number, strict=True) if n]
         drawn, nodes = [], []
-        model = self.model
-        costly = model.structured or model.scores is not None or model.states.prior.any()
-        most = _MOST if costly else MOST_LIKELIHOODS
-        counted = not alone and size * len(model.cells.which) <= most  # of all parts, or of none
         for part, n in pairs:
             place = rng.choice(len(part.points.weight), n, p=part.points.weight)
-            drawn.append(self._draw_part(part, place, rng, keep_p, alone, counted))
+            drawn.append(self._draw_part(part, place, rng, keep_p, alone, likelihood, new))
             if drawn[-1].family is not None:
                 nodes.append(part.fit.nodes(part.points.theta[place]))
         joined = Draws.joined(drawn)
@@ -693,7 +736,7 @@ class Posterior:
 
     def _draw_part(
         self, part: Part, place: Indices, rng: Rng, keep_p: bool,
-        alone: bool, counted: bool,
+        alone: bool, likelihood: bool, new: Rng | None,
     ) -> Draws:  # fmt: skip
         """Draws under one law, at some of its points."""
         model, cells = self.model, self.model.cells
@@ -704,24 +747,61 @@ class Posterior:
             both[..., 1] = self._new_means(part, theta, effect, place)
         whole = np.einsum("hgkt,g->hkt", both, cells.share)
         if cells.grouped:
-            new = part.moments.new[place][..., 0]
+            new_groups = part.moments.new[place][..., 0]
             if model.resampled:
                 share = rng.standard_exponential((len(place), cells.groups)) * cells.share
                 share /= share.sum(axis=1, keepdims=True)
-                new = np.einsum("hgk,hg->hk", both[..., 1], share)
-            whole = np.concatenate([whole, new[..., None]], axis=-1)
+                new_groups = np.einsum("hgk,hg->hk", both[..., 1], share)
+            whole = np.concatenate([whole, new_groups[..., None]], axis=-1)
         whole = np.clip(whole, *self._range)
         code = None
         if model.averaged:
             code = np.full(len(place), DIFFICULTY_FAMILIES.index(part.fit.name))
-        groups = likelihood = None
-        if cells.grouped:
-            groups = GroupDraws(self._group_p(part, theta, effect, both), both,
-                                effect if part.fit.predictor.effective else None)  # fmt: skip
-        if counted:
-            likelihood = self._log_counts(part, place, offset)[:, cells.which]
-        hyper = self._rates(part.fit, theta) if alone else self.reported(part.fit, theta)
-        return Draws(whole, hyper, p, None, code, groups, likelihood)
+        if alone:
+            return Draws(whole, self._rates(part.fit, theta), p)
+        drawn = Draws(
+            whole, self.reported(part.fit, theta), p, None, code,
+            self._of_groups(part.fit, theta, effect, both),
+            log_prior=self._log_prior(part.fit, theta),
+        )  # fmt: skip
+        if likelihood:
+            logs = self._log_counts(part, place, offset)[:, cells.which]
+            drawn = replace(drawn, log_likelihood=logs)
+        if new is not None and model.pooling != "none":
+            new_p = part.fit.predictor.draw_new(theta, effect, new, earlier=False)
+            return replace(drawn, new_p=new_p)
+        return drawn if new is None else replace(drawn, new_p=p)
+
+    def _of_groups(
+        self, fit: FamilyFit, theta: Array, effect: Array, both: Array
+    ) -> GroupDraws | None:
+        """Return draws of groups, where there are any, of which both are metrics."""
+        if not self.model.cells.grouped:
+            return None
+        if not fit.predictor.effective:
+            return GroupDraws(both[:, :, 0, 1], both)
+        return GroupDraws(self._group_p(fit, theta, effect), both, effect)
+
+    def draw_prior(self, size: int, rng: Rng) -> Draws:
+        """Draw hyperparameters, and p of the questions of the data, from the prior.
+
+        Without hyperparameters, and of one p for all, discounted prior trials are part of it unless
+        a judge marked them, and metrics are drawn, too.
+        """
+        model = self.model
+        if model.pooling != "partial":
+            before = model.before(earlier=model.judge is None)
+            return before.fit(self.metrics).draw(size, rng, True, new=rng)
+        number = rng.multinomial(size, [np.exp(fit.log_prior) for fit in model.families])
+        drawn, cells = [], model.cells
+        for fit, n in zip(model.families, number, strict=True):
+            theta = fit.fields.from_uniform(rng.random((n, fit.fields.size)))
+            effect = rng.standard_normal((n, cells.groups)) * fit.predictor.group_sd(theta)[:, None]
+            none = np.zeros((n, 0))
+            groups = self._of_groups(fit, theta, effect, none)
+            new_p = fit.predictor.draw_new(theta, effect, rng, earlier=False)
+            drawn.append(Draws(none, self.reported(fit, theta), groups=groups, new_p=new_p))
+        return Draws.joined(drawn).among(rng.permutation(size))
 
     def _log_counts(self, part: Part, place: Indices, offset: Array) -> Array:
         """Log probability of a question's counts given its prior trials; (draws, cells)."""
@@ -856,11 +936,9 @@ class Posterior:
             means[rows] = self._given(part.fit).new_of_groups_at(theta[rows], effect[rows])
         return means
 
-    def _group_p(self, part: Part, theta: Array, effect: Array, both: Array) -> Array:
-        """Success probability of a new question of each group, or the first metric's mean."""
-        law = part.fit.predictor.observation.law
-        if not part.fit.predictor.effective:
-            return both[:, :, 0, 1]
+    def _group_p(self, fit: FamilyFit, theta: Array, effect: Array) -> Array:
+        """Success probability, or expected score, of a new question of each group."""
+        law = fit.predictor.observation.law
         scores = self.model.scores
         if isinstance(law, DifficultyLaw):
             mean = law.nodes(theta, effect).overall()[0].reshape(effect.shape)

@@ -1,9 +1,8 @@
 """What is known of single questions under the model, what each says of the system, and new ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import bdtr, logsumexp
@@ -137,18 +136,17 @@ class QuestionPosterior:
 
 def _draw_cells(model: CountModel, size: int, rng: Rng) -> Array:
     """Draw p of a question of each cell; (draws, cells, ...)."""
-    return np.concatenate([
-        fit.predictor.observation.draw(
-            theta, _draw_offsets(fit.predictor, theta, rng), model.cells.state, rng
-        )
-        for fit, theta in model.draw_points(size, rng)
-    ])  # fmt: skip
+    drawn, cells = [], model.cells
+    for fit, theta in model.draw_points(size, rng):
+        effect = _draw_effects(fit.predictor, theta, rng)
+        offset = fit.predictor.offsets(theta) + effect[:, cells.group]
+        drawn.append(fit.predictor.observation.draw(theta, offset, cells.state, rng))
+    return np.concatenate(drawn)
 
 
-def _draw_offsets(predictor: Predictor, theta: Array, rng: Rng) -> Array:
-    """Draw offsets of cells with effects of groups, one set at each point; (points, cells)."""
-    effects = predictor.effects(theta).draw(np.arange(len(theta)), rng)
-    return predictor.offsets(theta) + effects[:, predictor.cells.group]
+def _draw_effects(predictor: Predictor, theta: Array, rng: Rng) -> Array:
+    """Draw effects of groups, one set at each point; (points, groups)."""
+    return predictor.effects(theta).draw(np.arange(len(theta)), rng)
 
 
 def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, Array | None]:
@@ -170,25 +168,13 @@ def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, Array | N
         Of a judge that errs, as rows of `bayesatk.core.pooling.marks`.
     """
     points = model.draw_points(size, rng)
-    p = np.concatenate([_new_p(fit.predictor, theta, rng) for fit, theta in points])
+    p = np.concatenate([
+        fit.predictor.draw_new(theta, _draw_effects(fit.predictor, theta, rng), rng)
+        for fit, theta in points
+    ])  # fmt: skip
     if model.judge is None:
         return p, None
     return p, np.concatenate([fit.rates(theta) for fit, theta in points])
-
-
-def _new_p(predictor: Predictor, theta: Array, rng: Rng) -> Array:
-    """Draw p of new questions at points, one set at each."""
-    cells, observation = predictor.cells, predictor.observation
-    offset = _draw_offsets(predictor, theta, rng)
-    # Behind the states that were seen, from which an observation knows how fine its tables must be.
-    states, number = observation.states, len(observation.states)
-    untried = replace(
-        states, counts=np.concatenate([states.counts, np.zeros_like(states.counts)]),
-        prior=np.tile(states.prior, (2, 1)), count=np.append(states.count, np.zeros(number)),
-    )  # fmt: skip
-    unseen: Any = replace(observation, states=untried)  # type: ignore[type-var]
-    new = number + cells.state[cells.which]
-    return np.asarray(unseen.draw(theta, offset[:, cells.which], new, rng))
 
 
 def _influence(model: CountModel, metric: MetricFunction) -> Array:

@@ -175,8 +175,11 @@ class VotePosterior(Posterior):
             for name in ("mean_draws", "sd_draws", "interval_draws")
         }
 
-    def draw(self, size: int, rng: Rng, keep_p: bool, alone: bool = False) -> Draws:
-        """Independent draws of everything."""
+    def draw(
+        self, size: int, rng: Rng, keep_p: bool, alone: bool = False,
+        likelihood: bool = False, new: Rng | None = None,
+    ) -> Draws:  # fmt: skip
+        """Draw everything independently; answers are no counts with a likelihood."""
         drawn = self.votes.drawn if size == _SIZE else self.joint(size, rng).drawn
         return drawn if keep_p else replace(drawn, p=None)
 
@@ -249,8 +252,11 @@ class Unpooled(VotePosterior):
         each = np.ones(len(self.ks))
         return {"interval_draws": self.draws * each, "sd_draws": self.moments.pool.shape[1] * each}
 
-    def draw(self, size: int, rng: Rng, keep_p: bool, alone: bool = False) -> Draws:
-        """Independent draws of means over questions."""
+    def draw(
+        self, size: int, rng: Rng, keep_p: bool, alone: bool = False,
+        likelihood: bool = False, new: Rng | None = None,
+    ) -> Draws:  # fmt: skip
+        """Draw means over questions independently."""
         return self.joint(size, rng).drawn
 
     def joint(self, size: int, rng: Rng) -> VoteDraws:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import (
     betaincinv,
     betaln,
+    digamma,
     erfinv,
     expit,
     gammaln,
@@ -305,6 +306,17 @@ class Field:
     def size(self) -> int:
         """Number of unconstrained coordinates."""
         return self.repeats * self.distribution.size
+
+    @property
+    def expected_log_density(self) -> float:
+        """Prior expectation of the log density; 0 of fields that all families have alike."""
+        law = self.distribution
+        if not isinstance(law, Beta | Dirichlet):
+            return 0.0
+        alpha = np.array((law.a, law.b) if isinstance(law, Beta) else law.concentration)
+        total = alpha.sum()
+        expected = alpha @ (digamma(alpha) - digamma(total)) - gammaln(alpha).sum() + gammaln(total)
+        return self.repeats * float(expected)
 
     def by_repeat(self, x: Array) -> Array:
         """Coordinates (points, size) in shape (points, repeats, size of one)."""

@@ -33,7 +33,7 @@ from bayesatk.results.schema import (
 UNIT = "question of a system"  # that a log-likelihood is of, and that models are compared on
 MOST_LIKELIHOODS = 1_000_000  # values (8 MB) up to which they are kept without being asked for
 _MOST_REPLICATES = 200_000  # counts up to which they are drawn without being asked for
-_PRIOR_DRAWS = 500
+PRIOR_DRAWS = 500
 _VARIATION = 1e-11  # relative to a log-likelihood that is the same in every draw, from end to end
 _TINY = 5e-324  # the smallest number above zero
 
@@ -149,10 +149,10 @@ def _predictive_groups(
     results = {"log_prior": _log_prior(study, posterior, laws, at)}
     proper = not isinstance(study.prior, HyperPrior) or study.prior.proper
     priors = [
-        QuestionLaws.of_prior(study, system, _PRIOR_DRAWS, rng)
+        QuestionLaws.of_prior(study, system, PRIOR_DRAWS, rng)
         for system in range(len(laws)) if proper
     ]  # fmt: skip
-    prior_at = {"chain": [0], "draw": np.arange(_PRIOR_DRAWS)}
+    prior_at = {"chain": [0], "draw": np.arange(PRIOR_DRAWS)}
     if priors:
         results["prior"] = _prior(study, posterior, priors, prior_at, rng)
     if replicated(study, len(at["chain"]) * len(at["draw"]), keep):

@@ -8,7 +8,7 @@ Biometrika 81).
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -224,6 +224,35 @@ class Predictor:
             for run in np.split(order, ends)
             for start in range(0, len(run), step)
         ]
+
+    def draw_new(self, theta: Array, effect: Array, rng: Rng, *, earlier: bool = True) -> Array:
+        """Draw p of a new question in place of every question, a set at every point.
+
+        A new question has the group and the covariates of the one that it replaces.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (points, hyperparameters)
+        effect : ndarray, shape (points, groups)
+        rng : numpy.random.Generator
+        earlier : bool
+            Whether it also has the prior trials.
+
+        Returns
+        -------
+        ndarray, shape (points, questions, ...)
+        """
+        cells, observation = self.cells, self.observation
+        offset = (self.offsets(theta) + effect[:, cells.group])[:, cells.which]
+        # Behind the states that were seen, by which an observation chooses how fine its tables are.
+        states, number = observation.states, len(observation.states)
+        untried = replace(
+            states, counts=np.concatenate([states.counts, np.zeros_like(states.counts)]),
+            prior=np.concatenate([states.prior, states.prior * earlier]),
+            count=np.append(states.count, np.zeros(number)),
+        )  # fmt: skip
+        unseen: Any = replace(observation, states=untried)  # type: ignore[type-var]
+        return np.asarray(unseen.draw(theta, offset, number + cells.state[cells.which], rng))
 
     def log_likelihood(self, theta: Array) -> Array:
         """Log probability of all trials in their order; (points,)."""
