@@ -13,7 +13,6 @@ from scipy.stats import t as student_t
 import bayesatk as bk
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.core.program import level_observation
 from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit
 from bayesatk.posterior.model import CountModel
 
@@ -138,22 +137,6 @@ def test_units_and_names_of_scores_do_not_matter() -> None:
 
 
 @pytest.mark.long
-def test_many_trials_go_over_to_their_mean(monkeypatch) -> None:
-    """A question of 200 trials is the same on the grid and as normal around its mean."""
-    rng = np.random.default_rng(7)
-    grades = binomial_grades(rng.beta(3.0, 3.0, 12), 200, 5, rng)
-    fits = []
-    for deep in (1e9, 100.0):
-        monkeypatch.setattr(level_observation, "_DEEP", deep)
-        data = tallied(grades if deep == 1e9 else grades[::-1], 5)  # else points are remembered
-        fits.append(bk.evaluate(data, "bayes max@4", difficulty="beta", rng=1, draws=50))
-    for metric in ("bayes", "max@4"):
-        first, second = (numbers(fit, metric) for fit in fits)
-        np.testing.assert_allclose(first[:, 0], second[:, 0], atol=0.05 * first[:, 1].min())
-        np.testing.assert_allclose(first[:, 1], second[:, 1], rtol=0.05)
-
-
-@pytest.mark.long
 @pytest.mark.parametrize(
     "grades",
     [
@@ -260,18 +243,13 @@ def test_offsets_move_the_expected_score_as_a_logit() -> None:
     np.testing.assert_allclose(drawn.expected(judged), mean[:, 0], atol=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(0.0, -1.8, 0.0, 0.0, 0.0), (0.0, 1.8, 0.0, 0.0, 0.0)])
-def test_bases_with_holes_and_spikes_at_the_ends_are_integrated(shape) -> None:
-    """Of 101 levels, at a point far from how often levels were seen: a sum over fine tilts."""
-    scores = tuple(np.arange(101) / 100.0)
-    marks = np.array([[100, 100, 100, 99], [100, 98, 97, 99], [50, 40, 60, 55], [0, 0, 1, 0]])
-    counts = np.stack([(marks == level).sum(axis=1) for level in range(101)], axis=1)
+def _against_fine_sum(counts: np.ndarray, scores: tuple[float, ...], theta: np.ndarray) -> None:
+    """Compare log probabilities of trials at a point with sums over 40,000 tilts."""
     observation = (
         CountModel.of(bk.priors.HyperPrior(families="beta"), counts, scores=scores)
         .part("beta")[0]
         .observation
     )
-    theta = np.array([[0.4, -0.3, *shape]])
     [(_, alpha, beta)] = observation.law.nodes(theta, np.zeros((1, 1))).components
     base, s = observation.log_base(theta)[0], np.array(scores)
     tilt = np.sinh(np.linspace(-12.0, 12.0, 40_001))
@@ -286,6 +264,23 @@ def test_bases_with_holes_and_spikes_at_the_ends_are_integrated(shape) -> None:
     expected = logsumexp(trials + density, axis=1) - logsumexp(density)
     logs_of_trials = observation.log_states(theta, np.zeros((1, 1)))[0, 0]
     np.testing.assert_allclose(logs_of_trials, expected, atol=0.03)
+
+
+@pytest.mark.parametrize("hole", [-1.8, 1.8])
+def test_bases_with_holes_and_spikes_at_the_ends_are_integrated(hole) -> None:
+    """Of 101 levels, at a point far from how often levels were seen."""
+    marks = np.array([[100, 100, 100, 99], [100, 98, 97, 99], [50, 40, 60, 55], [0, 0, 1, 0]])
+    counts = np.stack([(marks == level).sum(axis=1) for level in range(101)], axis=1)
+    point = np.array([[0.4, -0.3, 0.0, hole, 0.0, 0.0, 0.0]])
+    _against_fine_sum(counts, tuple(np.arange(101) / 100.0), point)
+
+
+@pytest.mark.parametrize("trials", [40, 1000, 20_000])
+def test_many_trials_are_integrated(trials) -> None:
+    counts = np.random.default_rng(7).multinomial(
+        trials, [[0.1, 0.2, 0.4, 0.2, 0.1], [0.02, 0.03, 0.05, 0.1, 0.8], [1.0, 0, 0, 0, 0]]
+    )
+    _against_fine_sum(counts, (0.0, 0.25, 0.5, 0.75, 1.0), np.array([[0.3, -0.5, 0.4, -0.3, 0.1]]))
 
 
 @pytest.mark.parametrize("gap", [0.3, 1e-3, 1e-6, 1e-12])

@@ -10,23 +10,29 @@ to the score itself, which the sum of probabilities and p take up.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, log_expit, logsumexp
+from scipy.special import betaln, logsumexp, softmax
 
-from bayesatk._tools.arrays import Array, Rng
+from bayesatk._tools.arrays import Array, Flags, Rng
 from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.metrics.credit import log_multinomial
 
-_CLOSEST = 1e-7  # distance of scores that are two on the scale from 0 to 1
-MOST_SHAPES = 5  # functions of which the log of a base is made
-_NODES, _FARTHEST = 401, 16.0  # tilts, and logits of p on either side that they reach
-_NARROWEST = 0.7  # sd of a law, in steps of the logit, that the tilts can tell from a point
-_LEAST = 1e-300  # probability, whose logarithm is a number
-_BLOCK = 2_000_000  # numbers worked out at once
+_SCORE_DISTANCE_MIN = 1e-7  # of scores that are two on the scale from 0 to 1
+_SHAPE_FUNCTIONS_MAX = 5
+_LOG_BASE_MAX = 300.0  # of either sign
+_PROBABILITY_FLOOR = 1e-300  # its logarithm is a number
+_LOG_PROBABILITY_FLOOR = -1e9
+_RELATIVE_VARIANCE_FLOOR = 1e-9  # of a score, over p (1 - p)
+_NARROWEST_LAW = 0.7  # sd in steps of the grid: what is narrower is as good as a point
+_MASS_ON_NODES_MIN = 0.9  # of a law's integral: with less, mass is known to be lost
+_LOG_FACTOR_MAX = 600.0  # factors up to it have a product that is a number
+_NODES, _LARGEST_LOGIT = 401, 16.0  # tilts for draws, and the logits of p that they reach
+_MAX_FLOATS_PER_BLOCK = 2_000_000
 
 
 def scaled_scores(scores: Sequence[float]) -> Array:
@@ -40,8 +46,8 @@ def scaled_scores(scores: Sequence[float]) -> Array:
     values = np.array(scores, float)
     scaled = (values - values.min()) / np.ptp(values)
     distinct = np.unique(scaled)
-    first = np.flatnonzero(np.diff(distinct, prepend=-1.0) >= _CLOSEST)
-    groups = np.where(distinct[first] > 1.0 - _CLOSEST, 1.0, distinct[first])
+    first = np.flatnonzero(np.diff(distinct, prepend=-1.0) >= _SCORE_DISTANCE_MIN)
+    groups = np.where(distinct[first] > 1.0 - _SCORE_DISTANCE_MIN, 1.0, distinct[first])
     return np.asarray(groups[np.searchsorted(distinct[first], scaled, side="right") - 1])
 
 
@@ -59,7 +65,7 @@ def shape_functions(scores: Sequence[float]) -> Array:
     ((0, 2), (5, 11))
     """
     s = scaled_scores(scores)
-    levels, number = len(s), min(len(np.unique(s)) - 2, MOST_SHAPES)
+    levels, number = len(s), min(len(np.unique(s)) - 2, _SHAPE_FUNCTIONS_MAX)
     ends = [(s == end).astype(float) for end in (0.0, 1.0)]
     powers = [np.polynomial.legendre.Legendre.basis(j)(2.0 * s - 1.0) for j in range(2, 8)]
     basis = [np.full(levels, 1.0 / np.sqrt(levels))]
@@ -74,12 +80,187 @@ def shape_functions(scores: Sequence[float]) -> Array:
 
 
 @dataclass(frozen=True)
+class TiltedBases:
+    """Bases of the level distributions, tilted at every node of a grid.
+
+    Parameters
+    ----------
+    log_base : ndarray, shape (points, levels)
+    log_scale : ndarray, shape (points, nodes + 2)
+        Log of the sum of the tilted base, less that of the tilted reference; the last two are the
+        sums over the levels at p = 0 and at p = 1.
+    log_p, log_q : ndarray, shape (points, nodes)
+        Logs of the expected score p and of 1 - p.
+    log_step : ndarray, shape (points, nodes)
+        Log of the distance of logit p from that of the next node.
+    """
+
+    log_base: Array
+    log_scale: Array
+    log_p: Array
+    log_q: Array
+    log_step: Array
+
+
+@dataclass(frozen=True)
+class TiltGrid:
+    r"""A grid of tilts t, on which integrals over the expected score p are sums.
+
+    All bases share the grid and are worked out by their ratio to a reference base, so that sums
+    over levels are matrix products. With p the mean score at a tilt, the step of its logit is
+
+    .. math:: d \operatorname{logit} p = \frac{\operatorname{Var}(s)}{p (1 - p)} \, dt.
+
+    What a law of p has beyond the ends of the grid, and its atoms, are two more nodes, at p = 0 and
+    p = 1, that come last.
+
+    Parameters
+    ----------
+    scores : tuple of float
+    log_reference : ndarray, shape (levels,)
+        Log of a base near those that are tilted.
+    tilts, steps : ndarray, shape (nodes,)
+        And their distances.
+    """
+
+    scores: tuple[float, ...]
+    log_reference: Array
+    tilts: Array
+    steps: Array
+
+    @cached_property
+    def scaled(self) -> Array:
+        """Scores on the scale from 0 to 1."""
+        return scaled_scores(self.scores)
+
+    @cached_property
+    def reference(self) -> tuple[Array, Array]:
+        """Probabilities (nodes, levels) of the tilted reference, and logs of its sums (nodes,)."""
+        powers = self.tilts[:, None] * self.scaled + self.log_reference
+        return softmax(powers, axis=1), logsumexp(powers, axis=1)
+
+    @cached_property
+    def _weighted_reference(self) -> Array:
+        """Probabilities of the tilted reference times s, 1 - s and s (1 - s); (levels, 3 nodes)."""
+        s = self.scaled
+        factors = np.stack([s, 1.0 - s, s * (1.0 - s)])
+        return np.concatenate([(self.reference[0] * row).T for row in factors], axis=1)
+
+    def tilted(self, log_base: Array) -> TiltedBases:
+        """Tilt bases (points, levels)."""
+        log_base = np.clip(log_base, -_LOG_BASE_MAX, _LOG_BASE_MAX)
+        log_ratio = log_base - self.log_reference
+        top = log_ratio.max(axis=1, keepdims=True)
+        ratio = np.exp(log_ratio - top)
+        sums = np.maximum(ratio @ self._weighted_reference, _PROBABILITY_FLOOR)
+        up, down, product = np.split(sums, 3, axis=1)
+        total = up + down
+        p, q = up / total, down / total
+        # Var(s) = p q - E[s (1 - s)].
+        relative = 1.0 - product / total / np.maximum(p * q, _PROBABILITY_FLOOR)
+        log_step = np.log(np.maximum(relative, _RELATIVE_VARIANCE_FLOOR)) + np.log(self.steps)
+        ends = [np.logaddexp.reduce(log_base[:, self.scaled == end], axis=1) for end in (0.0, 1.0)]
+        log_scale = np.concatenate([np.log(total) + top, np.stack(ends, axis=1)], axis=1)
+        return TiltedBases(log_base, log_scale, np.log(p), np.log(q), log_step)
+
+    def vectors(self, bases: TiltedBases, nodes: Flags) -> Array:
+        """Level probabilities at some of the nodes; (points, nodes, levels)."""
+        ratio, ends = self._ratio_and_ends(bases)
+        reference = self.reference[0][nodes[:-2]]
+        vectors = np.empty((len(ratio), nodes.sum(), len(self.scores)))
+        inner = vectors[:, : len(reference)]
+        np.multiply(ratio[:, None], reference, out=inner)
+        inner /= np.maximum(ratio @ reference.T, _PROBABILITY_FLOOR)[..., None]
+        vectors[:, len(reference) :] = ends[:, nodes[-2:]]
+        return vectors
+
+    def _ratio_and_ends(self, bases: TiltedBases) -> tuple[Array, Array]:
+        """Bases over the reference (points, levels), and level probabilities at p = 0 and p = 1."""
+        log_ratio = bases.log_base - self.log_reference
+        ratio = np.exp(log_ratio - log_ratio.max(axis=1, keepdims=True))
+        at_end = np.stack([(self.scaled == end).astype(float) for end in (0.0, 1.0)])
+        base = np.exp(bases.log_base - bases.log_base.max(axis=1, keepdims=True))
+        ends = base[:, None] * at_end
+        return ratio, ends / np.maximum(ends.sum(axis=2, keepdims=True), _PROBABILITY_FLOOR)
+
+    def mean_vectors(self, bases: TiltedBases, weight: Array) -> Array:
+        """Level probabilities (points, levels) averaged over nodes, by weights (points, nodes)."""
+        ratio, ends = self._ratio_and_ends(bases)
+        reference = self.reference[0]
+        inner = weight[:, :-2] / np.maximum(ratio @ reference.T, _PROBABILITY_FLOOR)
+        return np.asarray(ratio * (inner @ reference) + (weight[:, None, -2:] @ ends)[:, 0])
+
+    def weights(self, bases: TiltedBases, law: Nodes, offsets: int = 1) -> Array:
+        """Probabilities of the nodes under laws of p.
+
+        Parameters
+        ----------
+        bases : TiltedBases
+            One for each point, or one for all.
+        law : Nodes
+            For each point, and for each offset of it.
+        offsets : int
+            Of each point.
+
+        Returns
+        -------
+        ndarray, shape (points, offsets, nodes + 2)
+        """
+        shape = (len(law) // offsets, offsets)
+        weight = np.zeros((*shape, len(self.tilts) + 2))
+        weight[..., -2:] = law.atoms.reshape(*shape, 2)
+        for component in law.components:
+            share, alpha, beta = (column.reshape(*shape, 1) for column in component)
+            weight += share * _beta_weights(bases, alpha, beta)
+        return weight
+
+
+def _beta_weights(bases: TiltedBases, alpha: Array, beta: Array) -> Array:
+    """Probabilities of the nodes under Betas with parameters (points, offsets, 1)."""
+    log_p, log_q, log_step = (
+        column[:, None] for column in (bases.log_p, bases.log_q, bases.log_step)
+    )
+    alpha, beta = _resolved_by_grid(alpha, beta, bases)
+    logs = np.empty((*alpha.shape[:2], log_p.shape[2] + 2))
+    inner = alpha * log_p + beta * log_q
+    logs[..., :-2] = inner + log_step
+    # Beyond the grid p^alpha falls off exponentially in logits, from half a step further out.
+    half = 0.5 * np.exp(log_step[..., [0, -1]])
+    logs[..., -2] = inner[..., 0] - (alpha * half)[..., 0] - np.log(alpha[..., 0])
+    logs[..., -1] = inner[..., -1] - (beta * half)[..., 1] - np.log(beta[..., 0])
+    top = logs.max(axis=2, keepdims=True)
+    density = np.exp(logs - top)
+    total = density.sum(axis=2, keepdims=True)
+    # A base whose score leaps from one node to the next loses what lies between, if that is much.
+    integral = np.exp(np.clip(betaln(alpha, beta) - top, -_LOG_FACTOR_MAX, _LOG_FACTOR_MAX))
+    return np.asarray(density / np.where(total < _MASS_ON_NODES_MIN * integral, integral, total))
+
+
+def _resolved_by_grid(alpha: Array, beta: Array, bases: TiltedBases) -> tuple[Array, Array]:
+    """Parameters of Betas no narrower than the grid can tell from a point, with the same mean."""
+    total = alpha + beta
+    mean, complement = alpha / total, beta / total
+    # In logits the sd is about sqrt(icc / (p q)), and here the parameters sum to about 1 / icc.
+    widest = np.exp(bases.log_step.max(axis=1))[:, None, None]
+    narrow = total * (_NARROWEST_LAW * widest) ** 2 * mean * complement > 1.0
+    if not narrow.any():
+        return alpha, beta
+    below = bases.log_p[:, None] < np.log(mean)
+    node = np.clip(below.sum(axis=2, keepdims=True), 0, below.shape[2] - 1)
+    step = np.exp(np.take_along_axis(bases.log_step[:, None], node, axis=2))
+    most = 1.0 / np.maximum((_NARROWEST_LAW * step) ** 2 * mean * complement, _PROBABILITY_FLOOR)
+    shrunk = np.minimum(most, total) / total
+    return (
+        np.maximum(alpha * shrunk, _PROBABILITY_FLOOR),
+        np.maximum(beta * shrunk, _PROBABILITY_FLOOR),
+    )
+
+
+@dataclass(frozen=True)
 class LevelDraws:
     """Levels of questions, in draws of the law of p and of the base.
 
-    Integrals over p are sums over tilts on one grid, which all draws have in common, so that sums
-    over levels are products of matrices. What lies beyond its ends are two more nodes, with the
-    point masses at p = 0 and p = 1.
+    All draws share a grid of tilts that is even in logits of p around those of most draws.
 
     Parameters
     ----------
@@ -94,82 +275,30 @@ class LevelDraws:
     scores: tuple[float, ...]
 
     @cached_property
-    def _scaled(self) -> Array:
-        return scaled_scores(self.scores)
-
-    @cached_property
-    def _base(self) -> Array:
-        logs = self.log_base - self.log_base.max(axis=1, keepdims=True)
-        return np.exp(np.maximum(logs, -600.0))
-
-    @cached_property
-    def _tilts(self) -> Array:
-        """Tilts (nodes,), in steps that are even, in logits of p, around those of most draws."""
-        reach = _FARTHEST / min(np.diff(np.unique(self._scaled))[[0, -1]])
+    def _grid(self) -> TiltGrid:
+        levels = np.unique(scaled_scores(self.scores))
+        reach = _LARGEST_LOGIT / min(np.diff(levels)[[0, -1]])
+        reference = np.median(self.log_base, axis=0)
         even = reach * np.linspace(-1.0, 1.0, _NODES) ** 3
-        logits, slope = (np.median(values, axis=0) for values in self._logits(even))
+        coarse = TiltGrid(self.scores, reference, even, np.ones(_NODES)).tilted(reference[None])
+        logits, slope = (coarse.log_p - coarse.log_q)[0], np.exp(coarse.log_step[0])
         middle = np.median(np.log(self.difficulty.alpha) - np.log(self.difficulty.beta))
         centre, unit = np.interp(middle, logits, even), 1.0 / np.interp(middle, logits, slope)
         end = np.arcsinh((reach + abs(centre)) / unit)
-        return np.asarray(centre + unit * np.sinh(np.linspace(-end, end, _NODES)))
+        x = np.linspace(-end, end, _NODES)
+        steps = unit * np.cosh(x) * (x[1] - x[0])
+        return TiltGrid(self.scores, reference, centre + unit * np.sinh(x), steps)
 
-    def _powers(self, tilt: Array) -> Array:
-        """Powers of tilts, (nodes, levels): chances of levels are proportional to base times."""
-        return np.exp(tilt[:, None] * self._scaled - np.maximum(tilt, 0.0)[:, None])
-
-    def _logits(self, tilt: Array) -> tuple[Array, Array]:
-        """Logits of expected scores (draws, nodes), and their derivative by the tilt."""
-        powers, s = self._powers(tilt), self._scaled
-        up, down, product = (self._base @ (powers * row).T for row in (s, 1.0 - s, s * (1.0 - s)))
-        both = np.maximum(up / (up + down) * (down / (up + down)), _LEAST)
-        slope = np.maximum((both - product / (up + down)) / both, 1e-9)
-        return np.log(np.maximum(up, _LEAST)) - np.log(np.maximum(down, _LEAST)), slope
-
-    def vectors(self) -> Array:
-        """Probabilities of levels at the nodes, ends last; (draws, nodes, levels)."""
-        at_ends = np.stack([self._scaled == end for end in (0.0, 1.0)])
-        powers = np.concatenate([self._powers(self._tilts), at_ends])
-        chance = self._base[:, None] * powers
-        return np.asarray(chance / (self._base @ powers.T)[..., None])
-
-    @cached_property
-    def _weights(self) -> Callable[[Array], Array]:
-        """Probabilities of the nodes (draws, nodes) by offsets of the logit mean (draws,)."""
-        logits, slope = self._logits(self._tilts)
-        log_width = np.log(slope) + np.log(np.gradient(self._tilts))
-        log_p, log_q = log_expit(logits), log_expit(-logits)
-        half = 0.5 * np.exp(log_width[:, [0, -1]])
-
-        def of_offset(offset: Array) -> Array:
-            law = self.difficulty.moved(offset)
-            total = np.zeros((len(logits), _NODES + 2))
-            total[:, -2:] = law.atoms
-            for share, alpha, beta in law.components:
-                p, q = alpha / (alpha + beta), beta / (alpha + beta)
-                node = np.minimum((log_p < np.log(p)[:, None]).sum(axis=1), _NODES - 1)
-                step = np.exp(np.take_along_axis(log_width, node[:, None], axis=1)[:, 0])
-                most = 1.0 / np.maximum((_NARROWEST * step) ** 2 * p * q, _LEAST)
-                a, b = (np.minimum(most, alpha + beta) * side for side in (p, q))
-                logs = a[:, None] * log_p + b[:, None] * log_q
-                # Half a step beyond the grid, the density of a logit falls off exponentially.
-                rate = np.stack([a, b], axis=1)
-                tails = logs[:, [0, -1]] - rate * half - np.log(rate)
-                logs = np.concatenate([logs + log_width, tails], axis=1)
-                weight = np.exp(logs - logs.max(axis=1, keepdims=True))
-                total += (share / weight.sum(axis=1))[:, None] * weight
-            return total
-
-        return of_offset
-
-    def _blocks(self, width: int) -> "Iterator[tuple[slice, LevelDraws, Array]]":
-        """Yield draws a block at a time, of so many numbers by node, and weights of the nodes."""
-        step = max(1, _BLOCK // (_NODES * width))
+    def _blocks(self, width: int) -> Iterator[tuple[slice, TiltedBases, Nodes]]:
+        """Yield draws a block at a time, of so many numbers by node: their bases and laws."""
+        step = max(1, _MAX_FLOATS_PER_BLOCK // (_NODES * width))
         for start in range(0, len(self.log_base), step):
             rows = slice(start, start + step)
-            block = replace(
-                self, difficulty=self.difficulty.among(rows), log_base=self.log_base[rows]
-            )
-            yield rows, block, block._weights(np.zeros(len(block.log_base)))
+            yield rows, self._grid.tilted(self.log_base[rows]), self.difficulty.among(rows)
+
+    def _vectors(self, bases: TiltedBases) -> Array:
+        """Level probabilities at all nodes; (draws, nodes, levels)."""
+        return self._grid.vectors(bases, np.ones(_NODES + 2, bool))
 
     def expected(self, metric: Any) -> Array:
         """Return the expected metric of a new question, in every draw."""
@@ -177,16 +306,16 @@ class LevelDraws:
 
     def expected_along(self, metric: Any) -> Callable[[Array], Array]:
         """Return the expected metric of new questions as a function of offsets (draws, offsets)."""
-        width = len(self.scores)
         parts = [
-            (rows, block, metric.latent(block.vectors())) for rows, block, _ in self._blocks(width)
+            (rows, bases, law, metric.latent(self._vectors(bases)))
+            for rows, bases, law in self._blocks(len(self.scores))
         ]
 
         def expected(offset: Array) -> Array:
             total = np.empty(offset.shape)
-            for rows, block, values in parts:
+            for rows, bases, law, values in parts:
                 for column in np.ndindex(offset.shape[1:]):
-                    weight = block._weights(offset[(rows, *column)])
+                    weight = self._grid.weights(bases, law.moved(offset[(rows, *column)]))[:, 0]
                     total[(rows, *column)] = (weight * values).sum(axis=1)
             return total
 
@@ -194,17 +323,18 @@ class LevelDraws:
 
     def typical(self) -> Array:
         """Return expected probabilities of levels of a new question; (draws, levels)."""
-        mean = np.empty(self.log_base.shape)
-        for rows, block, weight in self._blocks(len(self.scores)):
-            mean[rows] = (weight[:, None] @ block.vectors())[:, 0]
-        return mean
+        return np.concatenate([
+            self._grid.mean_vectors(bases, self._grid.weights(bases, law)[:, 0])
+            for _, bases, law in self._blocks(len(self.scores))
+        ])  # fmt: skip
 
     def log_counts(self, counts: NDArray[Any]) -> Array:
         """Log probability of counts of a new question in any order; (draws, states)."""
-        logs = np.empty((len(self.log_base), len(counts)))
-        for rows, block, weight in self._blocks(len(self.scores) + len(counts)):
-            logs[rows] = logsumexp(_log_joint(weight, block.vectors(), counts), axis=1)
-        return logs + gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+        logs = np.concatenate([
+            logsumexp(self._log_joint(bases, law, counts), axis=1)
+            for _, bases, law in self._blocks(len(self.scores) + len(counts))
+        ])  # fmt: skip
+        return logs + log_multinomial(counts)
 
     def draw_p(self, counts: NDArray[Any], size: int, rng: Rng) -> Array:
         """Draw vectors of questions with these counts, to a step between nodes.
@@ -212,18 +342,17 @@ class LevelDraws:
         Shape (draws, size, levels); new questions have counts of zero.
         """
         drawn = np.empty((len(self.log_base), size, len(self.scores)))
-        for rows, block, weight in self._blocks(len(self.scores)):
-            vectors = block.vectors()
-            logs = _log_joint(weight, vectors, counts[None])[..., 0]
+        for rows, bases, law in self._blocks(len(self.scores)):
+            logs = self._log_joint(bases, law, counts[None])[..., 0]
             cumulative = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
             u = rng.random((len(cumulative), size)) * cumulative[:, -1:]
             node = np.stack([np.searchsorted(*row) for row in zip(cumulative, u, strict=True)])
-            drawn[rows] = np.take_along_axis(vectors, node[..., None], axis=1)
+            drawn[rows] = np.take_along_axis(self._vectors(bases), node[..., None], axis=1)
         return drawn
 
-
-def _log_joint(weight: Array, vectors: Array, counts: NDArray[Any]) -> Array:
-    """Log probability of nodes and of counts in their order; (draws, nodes, states)."""
-    with np.errstate(divide="ignore"):
-        logs = np.maximum(np.log(vectors), -1e9)
-        return np.asarray(logs @ np.asarray(counts, float).T + np.log(weight)[..., None])
+    def _log_joint(self, bases: TiltedBases, law: Nodes, counts: NDArray[Any]) -> Array:
+        """Log probability of nodes and of counts in their order; (draws, nodes, states)."""
+        weight = self._grid.weights(bases, law)[:, 0]
+        with np.errstate(divide="ignore"):
+            logs = np.maximum(np.log(self._vectors(bases)), _LOG_PROBABILITY_FLOOR)
+            return np.asarray(logs @ np.asarray(counts, float).T + np.log(weight)[..., None])
