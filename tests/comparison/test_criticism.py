@@ -84,10 +84,12 @@ def test_replicates_have_the_predictive_distribution() -> None:
 
 
 def test_large_predictive_groups_are_there_when_asked_for() -> None:
-    counts = (np.arange(60) % 5, 4)
+    counts = (np.arange(260) % 5, 4)
+    few = bk.evaluate((counts[0][:160], 4), "bayes", rng=1)
+    assert few["posterior_predictive"]["successes"].nbytes == 4000 * 160 * 2
     assert "posterior_predictive" not in bk.evaluate(counts, "bayes", rng=1).children
     kept = bk.evaluate(counts, "bayes", rng=1, keep=["predictive"])
-    assert kept["posterior_predictive"]["successes"].shape == (4, 1000, 1, 60)
+    assert kept["posterior_predictive"]["successes"].shape == (4, 1000, 1, 260)
 
 
 def test_arviz_checks_work_on_our_trees() -> None:

@@ -298,11 +298,14 @@ def test_counts_of_several_systems_side_by_side(tmp_path):
              "trials": ["alpha_n_samples", "beta_n_samples"]}  # fmt: skip
     assert str(named)[1:-1] in message
     for data in (bk.load(path, columns=named), bk.tally(pd.read_csv(path), columns=named)):
-        assert list(map(str, data.systems)) == named["successes"]
+        assert list(map(str, data.systems)) == ["alpha", "beta"]
         assert data.successes.values.tolist() == [[6, 1, 2], [6, 0, 3]]
         assert data.trials.values.tolist() == [[7, 6, 2], [6, 4, 5]]
     shell = CliRunner().invoke(app, ["doctor", str(path), *shlex.split(options)])
     assert "2 systems x 3 questions, 30 trials" in shell.output
+    # So are those of a system that never succeeds twice.
+    rare = [(question, c, n, min(d, 1), m) for question, c, n, d, m in rows]
+    assert str(named)[1:-1] in refused(lambda: bk.load(csv(tmp_path, header, rare)), "Name it: ")
     # One number of trials for all; failures instead of successes; lists that do not fit.
     both = csv(tmp_path, "question,a,b,n", [("q0", 1, 2, 4), ("q1", 3, 0, 5)])
     shared = bk.load(both, columns={"failures": "a,b", "trials": "n"})
@@ -613,6 +616,23 @@ def test_counts_and_rates_are_proposed_and_read(tmp_path):
     assert counts(bk.load(path, columns=remedy(message, "columns"))) == {
         "a": {"t1": (27, 3, 0), "t2": (10, 10, 0)}, "b": {"t1": (3, 27, 0), "t2": (0, 20, 0)}
     }  # fmt: skip
+
+
+def test_systems_without_a_common_question_are_refused_once(tmp_path):
+    rows = [("a", "q1", 1), ("a", "q1", 0), ("b", "q2", 1), ("b", "q2", 1)]
+    path = csv(tmp_path, "system,question,correct", rows)
+    message = refused(lambda: bk.load(path), "no two of the 2 systems tried the same question")
+    assert "cannot be compared" in message
+    assert bk.load(path, missing="ignore").trials.sum() == 4
+    refused(lambda: bk.load(csv(tmp_path, "system,question,correct", [*rows, ("b", "q1", 1)])),
+            "system 'a', question 'q2' has no trials")  # fmt: skip
+
+
+def test_tries_are_trials(tmp_path):
+    rows = [("a", "t1", 3, 5), ("a", "t2", 4, 5), ("b", "t1", 0, 5), ("b", "t2", 5, 5)]
+    path = csv(tmp_path, "model,task,passes,tries", rows)
+    told = remedy(refused(lambda: bk.load(path), "Counts or rates may be in"), "columns")
+    assert bk.load(path, columns=told).successes.values.tolist() == [[3, 4], [0, 5]]
 
 
 def test_wide_tables_of_rates(tmp_path):

@@ -7,6 +7,7 @@ question are compared.
 import ast
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import NoneType
@@ -211,7 +212,7 @@ class Picked:
             constants |= {roles["trials"]: roles["trials"]}
         beside = [roles[role] for role in _BY_SYSTEM if isinstance(roles.get(role), tuple)]
         if beside and not rows.get("systems"):
-            rows["systems"] = beside[0]
+            rows["systems"] = _systems_of_columns(beside[0])
         used = {*columns_of(roles, *roles), *content, *rows.get("where", ())}
         used |= {name.partition(".")[0] for name in used if isinstance(name, str)}
         unused = tuple(name for name in sample.names if name not in used)
@@ -304,6 +305,22 @@ def _without_trailing_blanks(table: Columns) -> Columns:
     passed_over = {"blank cells at the end of rows, trials that were not run": blanks}
     table = replace(table, passed_over={**table.passed_over, **passed_over})
     return table.with_column("outcome", table.roles["outcome"], cells)
+
+
+def _systems_of_columns(names: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the systems of columns: their names without the words that all end with.
+
+    Examples
+    --------
+    >>> _systems_of_columns(["alpha_n_correct", "beta-2_n_correct"])
+    ('alpha', 'beta-2')
+    """
+    words = [re.split(r"([\W_]+)", str(name)) for name in names]
+    shared = 0
+    while len({tuple(own[len(own) - shared - 1 :]) for own in words}) == 1:
+        shared += 1
+    systems = ["".join(own[: len(own) - shared]) for own in words]
+    return tuple(systems) if shared and all(systems) else tuple(names)
 
 
 def _of_systems(table: Columns, roles: Mapping[str, Any], systems: Sequence[Any]) -> Columns:

@@ -89,7 +89,7 @@ _RATE_NAME = re.compile(
 )
 # Found in names of columns that count trials, and in those of other measurements.
 _COUNT_NAMES = {"failures": "fail|wrong|unsolved", "successes": "pass|succ|solved|correct",
-            "trials": "trial|run|attempt|episode|rollout|sample|total|^n_|^num_"}  # fmt: skip
+            "trials": "trial|run|attempt|episode|rollout|sample|tries|total|^n_|^num_"}  # fmt: skip
 _MEASUREMENT_NAME = re.compile(
     "(^|_)(len|length|time|runtime|latency|duration|sec|seconds|ms|s|min|max|mean|std|best|steps?"
     "|size|tokens?)(_|$)"
@@ -561,11 +561,12 @@ def _unclear_roles(
         bool(marked) and "outcome" in unclear)  # fmt: skip
     if unclear.get("outcome") == []:
         proposed |= {"outcome": marked[0]} if len(marked) == 1 else {}
-        counts = {} if marked else (
-            _counts_of_systems(sample, taken) or _likely_counts(sample, taken))  # fmt: skip
+        counts = _counts_of_systems(sample, taken)
+        counts = counts or ({} if marked else _likely_counts(sample, taken))
         if counts:
             guessed = [name for own in counts.values() if own is not ...
                        for name in (own if isinstance(own, list) else [own])]  # fmt: skip
+            marked = []
             hints = f"Counts or rates may be in {shown(guessed)[1:-1]}. "
             del proposed["outcome"]
             proposed |= counts
@@ -623,7 +624,7 @@ def _counts_of_systems(sample: Sample, taken: Collection[Any]) -> dict[str, Any]
     by_role: list[dict[tuple[str, ...], Any]] = []
     for role in ("successes", "trials"):
         names = [name for name in sample.names
-                 if name not in taken and _count_role(sample, name) == role]  # fmt: skip
+                 if name not in taken and _count_role(sample, name, 0.0) == role]  # fmt: skip
         words = [normalized_name(name).split("_") for name in names]
         shared = set(words[0]).intersection(*words) if words else set()
         by_role.append({tuple(word for word in own if word not in shared): name
@@ -631,19 +632,21 @@ def _counts_of_systems(sample: Sample, taken: Collection[Any]) -> dict[str, Any]
     successes, trials = by_role
     if len(successes) < 2 or successes.keys() != trials.keys():
         return {}
+    if not any(_count_role(sample, name) for name in trials.values()):  # one trial of each question
+        return {}
     return {"successes": [*successes.values()],
             "trials": [trials[system] for system in successes]}  # fmt: skip
 
 
-def _count_role(sample: Sample, name: Any) -> str:
-    """Return which counts or rates a column may hold, from its name and values, or ""."""
+def _count_role(sample: Sample, name: Any, least: float = 2.0) -> str:
+    """Return which counts or rates a column may hold, or "", from its name and largest value."""
     texts, normalized = sample.distinct(name), normalized_name(name)
     numbers = [number for number in map(number_of, texts) if number is not None]
     if not numbers or len(numbers) < len(texts) or _MEASUREMENT_NAME.search(normalized):
         return ""
     if _RATE_NAME.search(normalized) and (_MARK_NAME.search(normalized) or "acc" in normalized):
         return "rate"
-    if not all(map(float.is_integer, numbers)) or max(numbers) <= 1:
+    if not all(map(float.is_integer, numbers)) or max(numbers) < least:
         return ""
     kinds = (role for role, pattern in _COUNT_NAMES.items() if re.search(pattern, normalized))
     return "trials" if normalized.endswith("total") else next(kinds, "")

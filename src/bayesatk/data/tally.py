@@ -393,7 +393,7 @@ def _with_truths(
         raise OutcomeError(
             "truth", " must go with marks that are right or wrong; got scores "
             f"{shown(scores.tolist(), 60)}. Say which succeed: ",
-            Argument("success", f"score >= {scores.max():g}", "tally"), ".",
+            Argument("success", "score >= NUMBER", "tally"), ".",
         )  # fmt: skip
     counts = long.truth_counts(right)
     assert counts is not None  # there are truths
@@ -439,6 +439,12 @@ def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple
             f"missing={missing!r}: {outcomes} outcomes missing, {cells} (system, question) cells "
             "never run",
         )
+    if len(long.systems) > 1 and (~never_run).sum(axis=0).max() < 2 and not counted:
+        raise OutcomeError(
+            f"missing: no two of the {len(long.systems)} systems tried the same question, so that "
+            "they cannot be compared. If questions are the same, name them alike; to evaluate each "
+            "system by itself, use ", Argument("missing", "ignore", "tally"), ".",
+        )  # fmt: skip
     s, q = np.argwhere(never_run if counted else never_run | (missing_counts > 0))[0].tolist()
     fault = "has no trials" if never_run[s, q] else f"has {missing_counts[s, q]} missing outcomes"
     ignored = Argument("missing", "ignore", "tally")

@@ -166,9 +166,9 @@ def evaluate(
         Independent draws per chain, in 4 chains, because ArviZ expects chains.
     keep : sequence of {"p", "log_likelihood", "predictive"}
         What to store whatever its size. ``"p"``: draws of the success probability of every
-        question. ``"log_likelihood"``: the pointwise log-likelihood, which is stored by default up
-        to 10^6 values. ``"predictive"``: replicated counts, by default up to 2 x 10^5 values. Each
-        needs 32 kB per question and system at the default number of draws.
+        question. ``"log_likelihood"``: the pointwise log-likelihood. ``"predictive"``: replicated
+        counts. The last two are stored by default up to 10^6 values: 250 pairs of question and
+        system at the default number of draws.
     rng : int, numpy.random.Generator or None
         Seed of the draws. Estimates, means and sds of right/wrong data do not depend on it, and
         neither do their intervals; but intervals do of scored categories, groups, marks of a judge

@@ -31,8 +31,9 @@ from bayesatk.results.schema import (
 )
 
 UNIT = "question of a system"  # that a log-likelihood is of, and that models are compared on
-MOST_LIKELIHOODS = 1_000_000  # values (8 MB) up to which they are kept without being asked for
-_MOST_REPLICATES = 200_000  # counts up to which they are drawn without being asked for
+# Log-likelihoods (8 MB) and replicated counts (2 MB) up to which they are kept without being
+# asked for.
+MOST_VALUES = 1_000_000
 PRIOR_DRAWS = 500
 _VARIATION = 1e-11  # relative to a log-likelihood that is the same in every draw, from end to end
 _TINY = 5e-324  # the smallest number above zero
@@ -89,7 +90,7 @@ def checking_groups(
 
 def likelihood_kept(size: int, keep: Sequence[str]) -> bool:
     """Whether a result has so many values of log-likelihoods: few, or kept on request."""
-    return size <= MOST_LIKELIHOODS or "log_likelihood" in keep
+    return size <= MOST_VALUES or "log_likelihood" in keep
 
 
 def _labels(study: Study) -> dict[str, Any]:
@@ -134,7 +135,7 @@ def with_variation(values: Array) -> Array:
 def replicated(study: Study, draws: int, keep: Sequence[str]) -> bool:
     """Whether a result has replicated counts: few of them, or kept on request."""
     size = draws * study.outcomes.dataset["count"].size // 2
-    return size <= _MOST_REPLICATES or "predictive" in keep
+    return size <= MOST_VALUES or "predictive" in keep
 
 
 def _predictive_groups(
