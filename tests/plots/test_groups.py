@@ -1,6 +1,4 @@
-"""Pictures and reports of questions in groups."""
-
-import re
+"""Pictures of questions in groups."""
 
 import matplotlib
 import numpy as np
@@ -39,13 +37,3 @@ def test_groups_are_rows_with_their_means(compared) -> None:
     assert systems.get_viz("mean", system="a", target="new_groups") is not None
     with pytest.raises(ValueError, match="evaluated without"):
         bk.plots.plot_systems(bk.evaluate([[1, 0]], "pass@1", draws=5, rng=1), by="group")
-
-
-@pytest.mark.long
-def test_a_report_has_a_table_and_a_picture_of_groups(compared, tmp_path) -> None:
-    page = bk.report(compared, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "in 3 groups" in page
-    assert "Groups of questions in pass@1" in page
-    assert "Differences between systems on groups of questions" in page
-    assert "New groups of questions" in page
-    assert len(re.findall(r"<bdi>new groups</bdi>", page)) >= 4

@@ -83,24 +83,19 @@ def calibrated():
 
 
 def every_plot(fit, compared, backend=None):
-    """One plot of each kind of a result, and its name."""
-    baseline = bk.guessing.random_baseline(fit, 0.25, t=5, rng=1)
-    found = bk.verify(fit, fit.drop_nodes("closed_form"))
-    calibration = calibrated()
-    yield plots.plot_curve(fit, backend=backend)
-    yield plots.plot_systems(fit, "pass@4", backend=backend)
-    yield plots.plot_difference(compared, backend=backend)
-    yield plots.plot_ranks(compared, backend=backend)
-    yield plots.plot_leaderboard(bk.leaderboard(compared), backend=backend)
+    """One plot of each kind of a result."""
+    verified = bk.verify(fit, fit.drop_nodes("closed_form"))
     gate = bk.decide.gate([[1, 1, 0]] * 9, [[1, 0, 0]] * 9, metric="pass@1", margin=0.1)
-    yield plots.plot_gate(gate, backend=backend)
-    yield plots.plot_questions(fit, backend=backend)
-    yield plots.plot_shrinkage(fit, backend=backend)
-    yield plots.plot_difficulty(fit, backend=backend)
-    yield plots.plot_baseline(baseline, 0.25, backend=backend)
-    yield plots.plot_verification(found, backend=backend)
-    yield plots.plot_verification(found, fit, fit, backend=backend)
-    yield plots.plot_calibration(calibration, backend=backend)
+    for draw, *arguments in (
+        (plots.plot_curve, fit), (plots.plot_systems, fit, "pass@4"),
+        (plots.plot_difference, compared), (plots.plot_ranks, compared),
+        (plots.plot_leaderboard, bk.leaderboard(compared)), (plots.plot_gate, gate),
+        (plots.plot_questions, fit), (plots.plot_shrinkage, fit), (plots.plot_difficulty, fit),
+        (plots.plot_baseline, bk.guessing.random_baseline(fit, 0.25, t=5, rng=1), 0.25),
+        (plots.plot_verification, verified), (plots.plot_verification, verified, fit, fit),
+        (plots.plot_calibration, calibrated()),
+    ):  # fmt: skip
+        yield draw(*arguments, backend=backend)
 
 
 def texts(plot):
@@ -128,16 +123,12 @@ def test_band_by_hand():
     assert (lower.tolist(), upper.tolist()) == ([0, 0], [5, 5])
 
 
-def test_band_holds_new_curves_and_stays_in_range():
+def test_band_holds_new_curves_and_is_no_narrower_than_intervals():
     rng = np.random.default_rng(0)
-    k = np.array([1, 2, 4, 8, 16, 32])
-    curves = 1 - (1 - rng.beta(8, 3, (24_000, 40)).mean(axis=1)[:, None] ** 8) ** k
-    curves = np.clip(curves + rng.normal(0, 0.02, curves.shape), 0, 1)
+    curves = rng.normal(0, 1, (24_000, 6)).cumsum(axis=1)
     lower, upper = simultaneous_band(curves[:4000], 0.9)
     held = ((curves[4000:] >= lower) & (curves[4000:] <= upper)).all(axis=1).mean()
     assert abs(held - 0.9) < 0.015
-    assert lower.min() >= 0
-    assert upper.max() <= 1
     pointwise = np.quantile(curves[:4000], [0.05, 0.95], axis=0)
     assert (lower <= pointwise[0]).all()
     assert (upper >= pointwise[1]).all()
@@ -156,10 +147,10 @@ def test_band_refuses(draws, probability, says):
 
 
 def test_short_labels_are_distinct_and_on_one_line():
-    found = shortened(HOSTILE)
-    assert len(set(found)) == len(HOSTILE)
-    assert max(map(len, found)) <= 33
-    assert all(one.isprintable() for one in found)
+    labels = shortened(HOSTILE)
+    assert len(set(labels)) == len(HOSTILE)
+    assert max(map(len, labels)) <= 33
+    assert all(label.isprintable() for label in labels)
     assert shortened(["", " \n"]) == ["(unnamed)", "(unnamed) #2"]
 
 
@@ -296,8 +287,6 @@ def test_bands_are_of_those_chosen_and_bars_of_the_others():
     np.testing.assert_array_equal([lower, upper], simultaneous_band(draws.values, 0.95))
     best = plots.plot_curve(fit, target="questions")  # of three: the best
     assert sum(best.get_viz("band_lower", system=name) is not None for name in "abc") == 1
-    with pytest.raises(ValueError, match="system must be among the labels"):
-        plots.plot_curve(fit, bands="d")
 
 
 def test_sampled_results_are_drawn_from_their_draws(fit):
@@ -318,10 +307,8 @@ def test_systems_draws_both_intervals_best_on_top(fit):
         where = {"system": system, "target": target} | ({"k": 4} if metric == "pass@4" else {})
         cells = variable.sel(where)
         line = plot.get_viz("interval", metric=metric, system=system, target=target)
-        assert (
-            line.get_xdata().tolist()
-            == cells.sel(statistic=["ci_lower", "ci_upper"]).values.tolist()
-        )
+        ends = cells.sel(statistic=["ci_lower", "ci_upper"])
+        assert line.get_xdata().tolist() == ends.values.tolist()
         levels = fit["closed_form_quantiles"][variable.name].sel(where).sel(quantile=[0.25, 0.75])
         half = plot.get_viz("half", metric=metric, system=system, target=target)
         assert half.get_xdata().tolist() == levels.values.tolist()
@@ -349,7 +336,7 @@ def test_difference_draws_the_better_first(compared):
     assert "equivalence, within 0.05" in " ".join(title(plot).split())
 
 
-def test_ranks_write_every_probability_in_contrast(compared):
+def test_ranks_write_every_probability(compared):
     plot = plots.plot_ranks(compared, "bayes")
     table = compared["ranks"]["bayes"].sel(target="population")
     for system in "ab":
@@ -357,10 +344,6 @@ def test_ranks_write_every_probability_in_contrast(compared):
             value = float(table.sel(system=system, rank=rank))
             text = plot.get_viz("probability", system=system, rank=rank)
             assert text.get_text() == ("0" if value < 0.005 else f"{value:.2f}")
-            if value >= 0.005:
-                cell = plot.get_viz("cell", system=system, rank=rank).get_facecolor()[0, :3]
-                ink = matplotlib.colors.to_rgb(text.get_color())
-                assert contrast(cell, ink) > 4.5
 
 
 def test_a_leaderboard_has_its_numbers_and_a_line_between_tiers():
@@ -378,8 +361,6 @@ def test_a_leaderboard_has_its_numbers_and_a_line_between_tiers():
             assert (x, y) == pytest.approx((rows.loc[system, visual], height))
     assert plot.get_viz("best", system="c").get_text().startswith("P(best) > 0.99")
     assert set(plot.get_viz("tier_0").get_ydata()) == {1.5}
-    with pytest.raises(ValueError, match="must have the group 'leaderboard'"):
-        plots.plot_leaderboard(fit)
 
 
 @pytest.mark.parametrize("rule", ["non-inferiority", "superiority"])
@@ -409,8 +390,6 @@ def test_a_gate_that_leaves_nothing_open_is_drawn():
     gate = bk.decide.gate([[1] * 4] * 5, [[1] * 4] * 5, metric="pass@1", margin=0.1, ci_prob=0.8)
     gate["gate"]["density"][:] = np.nan  # as where all draws are the same
     assert plots.plot_gate(gate).get_viz("mean") is not None
-    with pytest.raises(ValueError, match="must have the group 'gate'"):
-        plots.plot_gate(gate.drop_nodes("gate"))
 
 
 def contrast(one, other):
@@ -426,9 +405,7 @@ def contrast(one, other):
 
 def test_panels_of_costs_have_the_same_axes():
     rng = np.random.default_rng(4)
-    runs = {name: rng.integers(0, 2, (9, 3)) for name in "ab"}
-    cost = {name: rng.gamma(2.0, 1.0, (9, 3)) for name in "ab"}
-    data = bk.tally(np.stack([*runs.values()]), cost=np.stack([*cost.values()]))
+    data = bk.tally(rng.integers(0, 2, (2, 9, 3)), cost=rng.gamma(2.0, 1.0, (2, 9, 3)))
     fit = bk.evaluate(data, "pass@1,2 cost", difficulty="beta", rng=1)
     plot = plots.plot_cost(fit, "pass@2")
     axes = plot.viz["figure"].item().axes
@@ -440,8 +417,6 @@ def test_panels_of_costs_have_the_same_axes():
     assert at.tolist() == [cost["mean"], score["mean"]]
     drawn = plot.get_viz("cost", system=1, target="population").get_xdata()
     assert drawn.tolist() == [cost["ci_lower"], cost["ci_upper"]]
-    with pytest.raises(ValueError, match=r"must have the metric 'cost'"):
-        plots.plot_cost(bk.evaluate(data, "pass@1", difficulty="beta", rng=1))
 
 
 def test_every_rank_shade_is_readable():
@@ -471,8 +446,8 @@ def test_shrinkage_of_many_questions_is_a_handful_of_markers():
     counts = np.random.default_rng(1).binomial(4, 0.5, (1, 100_000))
     fit = bk.evaluate(bk.tally(counts, trials=4), "pass@1", pooling="none", draws=10, rng=1)
     plot = plots.plot_shrinkage(fit)
-    found = [one for one in plot.viz["questions"]["value"].values.ravel() if one]
-    assert sum(len(one.get_offsets()) for one in found) == 5
+    markers = [marker for marker in plot.viz["questions"]["value"].values.ravel() if marker]
+    assert sum(len(marker.get_offsets()) for marker in markers) == 5
 
 
 def test_shrinkage_of_draws(fit):
@@ -527,21 +502,21 @@ def test_baseline_marks_accuracies_and_p_values(fit):
 def test_verification_draws_scores_and_rings_disagreements(fit):
     moved = fit.copy(deep=True)
     moved["posterior"]["bayes"].loc[{"system": "a", "target": "questions"}] += 0.02
-    found = bk.verify(fit, moved.drop_nodes("closed_form"))
-    plot = plots.plot_verification(found)
+    verified = bk.verify(fit, moved.drop_nodes("closed_form"))
+    plot = plots.plot_verification(verified)
     for quantity in plot.viz["z"]["quantity"].values:
-        row = found.table.loc[quantity]
+        row = verified.table.loc[quantity]
         for test, column in (("mean", "z_mean"), ("sd", "z_sd"), ("distribution", "z_pit")):
             drawn = plot.get_viz("z", test=test, quantity=quantity).get_offsets()[0, 0]
             assert drawn == pytest.approx(row[column])
     rings = plot.viz["disagreement"]["value"]
     ringed = [q for q in rings["quantity"].values if rings.sel(quantity=q).item()]
-    assert sorted(ringed) == found.table.index[found.table["verdict"] == "disagree"].tolist()
+    assert sorted(ringed) == verified.table.index[verified.table["verdict"] == "disagree"].tolist()
     within = plot.get_viz("within")
-    assert -within.get_xy()[0] == pytest.approx(found.table.attrs["threshold"], rel=1e-6)
+    assert -within.get_xy()[0] == pytest.approx(verified.table.attrs["threshold"], rel=1e-6)
     assert "2 disagree" in title(plot)  # the mean, and the difference of the systems
-    curves = plots.plot_verification(found, fit, moved)
-    assert len(curves.get_viz("figure").axes[0].get_lines()) == len(found.table)
+    curves = plots.plot_verification(verified, fit, moved)
+    assert len(curves.get_viz("figure").axes[0].get_lines()) == len(verified.table)
 
 
 def test_verification_shows_the_worst_of_many(fit):
@@ -558,48 +533,47 @@ def test_verification_shows_the_worst_of_many(fit):
 
 @pytest.mark.long
 def test_calibration_has_a_panel_per_quantity():
-    found = calibrated()
-    plot = plots.plot_calibration(found)
-    assert set(plot.viz["plot"].data_vars) == set(found.table.index)
+    calibration = calibrated()
+    plot = plots.plot_calibration(calibration)
+    assert set(plot.viz["plot"].data_vars) == set(calibration.table.index)
     assert "50 data sets" in title(plot)
 
 
 # --- refusals ---
 
 
-def test_curve_refuses_by_name(fit, compared):
-    with pytest.raises(ValueError, match=r"'pass@'.*has pass@1 bayes.*'pass@1,2,4,8'"):
-        plots.plot_curve(compared)
-    with pytest.raises(ValueError, match=r"family over k.*'bayes'.*no k"):
-        plots.plot_curve(fit, "bayes")
-    with pytest.raises(ValueError, match=r"one tau.*0\.25, 0\.5.*'g-pass@:0\.25'"):
-        plots.plot_curve(fit, "g-pass@")
-    with pytest.raises(ValueError, match="target must be one of"):
-        plots.plot_curve(fit, target="people")
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda fit, pooled: plots.plot_curve(pooled), r"has pass@1 bayes.*'pass@1,2,4,8'"),
+        (lambda fit, pooled: plots.plot_curve(fit, "bayes"), r"family over k.*'bayes'.*no k"),
+        (lambda fit, pooled: plots.plot_curve(fit, "g-pass@"),
+         r"one tau.*0\.25, 0\.5.*'g-pass@:0\.25'"),
+        (lambda fit, pooled: plots.plot_curve(fit, target="people"), "target must be one of"),
+        (lambda fit, pooled: plots.plot_curve(fit, bands="d"), "system must be among the labels"),
+        (lambda fit, pooled: plots.plot_curve(fit, backend="gnuplot"),
+         r"backend must be .matplotlib., .plotly. or .bokeh."),
+        (lambda fit, pooled: plots.plot_systems(fit, "pass^3"), r"in the result; pass\^3 is not"),
+        (lambda fit, pooled: plots.plot_difference(fit), "group 'comparison'"),
+        (lambda fit, pooled: plots.plot_ranks(fit), "group 'ranks'"),
+        (lambda fit, pooled: plots.plot_leaderboard(fit), "must have the group 'leaderboard'"),
+        (lambda fit, pooled: plots.plot_gate(fit), "must have the group 'gate'"),
+        (lambda fit, pooled: plots.plot_cost(fit), "must have the metric 'cost'"),
+        (lambda fit, pooled: plots.plot_baseline(fit, 0.5), "group 'random_baseline'"),
+        (lambda fit, pooled: plots.plot_difficulty(pooled), "pooling='partial'"),
+        (lambda fit, pooled: plots.plot_shrinkage(fit, "nobody"), "system must be among"),
+        (lambda fit, pooled: plots.plot_verification(
+            bk.verify(fit, fit.drop_nodes("closed_form")), fit), "given together"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_refused_by_name(fit, compared, draw, words):
+    with pytest.raises(ValueError, match=words):
+        draw(fit, compared)
 
 
-def test_others_refuse_by_name(data, fit, compared):
-    with pytest.raises(ValueError, match=r"metric must be in the result; pass\^3 is not"):
-        plots.plot_systems(fit, "pass^3")
-    with pytest.raises(ValueError, match="group 'comparison'"):
-        plots.plot_difference(fit)
-    with pytest.raises(ValueError, match="group 'ranks'"):
-        plots.plot_ranks(fit)
-    with pytest.raises(ValueError, match="group 'random_baseline'"):
-        plots.plot_baseline(fit, 0.5)
-    with pytest.raises(ValueError, match="pooling='partial'"):
-        plots.plot_difficulty(compared)
-    with pytest.raises(ValueError, match="system must be among"):
-        plots.plot_shrinkage(fit, "nobody")
-    with pytest.raises(ValueError, match="given together"):
-        plots.plot_verification(bk.verify(fit, fit.drop_nodes("closed_form")), fit)
+def test_what_is_missing_or_no_result_is_said(monkeypatch):
     with pytest.raises(TypeError, match="fit must be a DataTree"):
         plots.plot_curve(xr.Dataset())
-
-
-def test_backend_is_known_or_named(fit, monkeypatch):
-    with pytest.raises(ValueError, match=r"backend must be .matplotlib., .plotly. or .bokeh."):
-        plots.plot_curve(fit, backend="gnuplot")
     monkeypatch.setattr(
         "bayesatk.plots.canvas.import_module",
         lambda name: (_ for _ in ()).throw(ImportError("No module named 'matplotlib'")),
@@ -627,9 +601,9 @@ def test_a_figure_stays_open_for_pyplot(fit, tmp_path):
     assert pyplot.gcf() is plot.get_viz("figure")
     pyplot.savefig(tmp_path / "last.png")
     plot.savefig(tmp_path / "plot.png")
-    last, own = (pyplot.imread(tmp_path / f"{name}.png") for name in ("last", "plot"))
+    last, of_plot = (pyplot.imread(tmp_path / f"{name}.png") for name in ("last", "plot"))
     assert last[..., :3].std() > 0.05
-    assert own[..., :3].std() > 0.05
+    assert of_plot[..., :3].std() > 0.05
 
 
 @pytest.mark.long
@@ -659,12 +633,12 @@ def test_questions_are_drawn_hardest_first_and_thinned_where_they_are_many():
     )  # fmt: skip
     rows, plot = bk.checks.question_table(fit), plots.plot_questions(fit)
     drawn = plot.get_viz("mean", system="strong").get_offsets()
-    own = rows[rows["system"] == "strong"]
-    assert 300 <= len(drawn) <= 300 + own["suspicious"].sum()
+    of_strong = rows[rows["system"] == "strong"]
+    assert 300 <= len(drawn) <= 300 + of_strong["suspicious"].sum()
     assert (np.diff(drawn[:, 0]) > 0).all()
-    assert set(np.round(drawn[:, 1], 9)) <= set(np.round(own["mean"], 9))
+    assert set(np.round(drawn[:, 1], 9)) <= set(np.round(of_strong["mean"], 9))
     odd = plot.get_viz("suspicious", system="strong").get_offsets()
-    assert len(odd) == own["suspicious"].sum() >= 1
+    assert len(odd) == of_strong["suspicious"].sum() >= 1
     assert "of 400 questions" in " ".join(title(plot).split())
     first = rows["question"][rows["suspicious"]].iloc[0]
     assert any(text.startswith(f"strong (diamonds: {first}") for text in texts(plot))
