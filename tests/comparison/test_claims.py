@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk.comparison.claims import claim
-from bayesatk.comparison.pairs.verdicts import design_words
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 from tests.conftest import plan_table
@@ -96,30 +95,13 @@ def test_a_claim_never_contradicts_its_table(result) -> None:
             assert row["prob_in_rope"] < 1 - alpha
         if verdict == VERDICTS[3] and len(fit.systems) == 2:
             assert chance < 1 - alpha / 2 + 1e-12
-        for told, name in zip(stated, ("mean", "ci_lower", "ci_upper"), strict=True):
-            assert told == pytest.approx(row[name], abs=0.0051)
+        for number, name in zip(stated, ("mean", "ci_lower", "ci_upper"), strict=True):
+            assert number == pytest.approx(row[name], abs=0.0051)
         assert stated[1] <= stated[2]
         again = claim(
             result, row["metric"], target=row["target"], system=row["other"], other=row["system"]
         )
         assert again.startswith(sentence)  # the notes of the fit follow
-
-
-@settings(max_examples=6, **QUICK)
-@given(_boards())
-def test_tiers_in_words_are_the_tiers(result) -> None:
-    own = Result.of(result)
-    for target in ("questions", "population"):
-        text = claim(own, "pass@3", target=target) if len(own.systems) > 2 else ""
-        if not text:
-            return
-        tiers = metric_values(own.group("tiers"), own.metrics[1]).sel(target=target).to_series()
-        assert text.startswith(f"{len(own.systems)} systems ")
-        levels = [tiers.index[tiers == one].tolist() for one in range(1, tiers.max() + 1)]
-        said = " > ".join(", ".join(map(str, one)) for one in levels)
-        several = f"there are {len(levels)} tiers: {said}."
-        one = "they are not separated: all are in one tier."
-        assert (several if len(levels) > 1 else one) in text
 
 
 def test_a_level_gives_what_was_observed_then_the_posterior(ragged) -> None:
@@ -136,14 +118,14 @@ def test_a_level_gives_what_was_observed_then_the_posterior(ragged) -> None:
         assert f"is {beyond['range_lower']:.3f} to {beyond['range_upper']:.3f} (95%" in text
 
 
-def test_advice_is_the_plan(monkeypatch) -> None:
+def test_advice_is_the_plan() -> None:
     """A plan for the width that is advised needs the questions that it was advised for."""
     rng = np.random.default_rng(4)
     fit = bk.evaluate(rng.binomial(1, rng.beta(1, 1, (60, 1)), (60, 3)), "pass@1", rng=1)
     text = claim(fit, advice=True)
-    found = re.search(r"interval (\S+) wide for 60 new questions more, and (\S+) wide for 3", text)
-    assert found
-    more, deeper = map(float, found.groups())
+    widths = re.search(r"interval (\S+) wide for 60 new questions more, and (\S+) wide for 3", text)
+    assert widths
+    more, deeper = map(float, widths.groups())
     assert more < deeper  # for equal cost more questions are never worse
     for trials, width, questions in ((3, more, 120), (6, deeper, 60)):
         needed = plan_table(fit, "pass@1", width=width, trials=[trials])["questions"].item()
@@ -153,25 +135,20 @@ def test_advice_is_the_plan(monkeypatch) -> None:
     )
 
 
-def test_what_cannot_be_claimed_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("compared", "options", "message"),
+    [
+        (False, {"metric": "pass@2", "system": "a"}, "metric must be one metric.*It has pass@1"),
+        (False, {}, r"system must be one of the systems \['a', 'b'\]; got None"),
+        (True, {"system": "a", "other": "c"}, "other must be one of the systems"),
+        (False, {"system": "a", "other": "b"}, "must have the group 'comparison'"),
+        (False, {"system": "a", "target": "these"}, "target must be"),
+    ],
+)
+def test_what_cannot_be_claimed_is_refused(compared, options, message) -> None:
     fit = bk.evaluate({"a": [[1, 0]] * 4, "b": [[1, 1]] * 4}, "pass@1", pooling="none", rng=1)
-    with pytest.raises(ValueError, match=r"metric must be one metric of the result.*It has pass@1"):
-        claim(fit, "pass@2", system="a")
-    with pytest.raises(
-        ValueError, match=r"system must be one of the systems \['a', 'b'\]; got None"
-    ):
-        claim(fit)
-    with pytest.raises(ValueError, match="other must be one of the systems"):
-        claim(bk.compare(fit), system="a", other="c")
-    with pytest.raises(ValueError, match="must have the group 'comparison'"):
-        claim(fit, system="a", other="b")
-    with pytest.raises(ValueError, match="target must be"):
-        claim(fit, system="a", target="these")
-
-
-def test_designs_in_words() -> None:
-    assert design_words(np.array([[1]])) == "1 question (1 trial each)"
-    assert design_words(np.array([[0, 4], [0, 3]])) == "1 question (3 to 4 trials each)"
+    with pytest.raises(ValueError, match=message):
+        claim(bk.compare(fit) if compared else fit, **options)
 
 
 @pytest.mark.long
@@ -191,55 +168,25 @@ def test_identical_systems_are_called_ahead_as_seldom_as_stated() -> None:
     assert (named <= 7).all(), named
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_with_a_leaderboard_only_its_declared_orders_are_claimed(missing) -> None:
-    rng = np.random.default_rng(11)
-    questions = rng.normal(0.0, 1.5, 60)
-    skill = np.array([1.5, 0.9, 0.6, 0.5, -1.0])[:, None]
-    trials = np.where(rng.random((5, 60)) < missing, 0, 3)
-    p = 1.0 / (1.0 + np.exp(-skill - questions))
-    data = bk.tally((rng.binomial(trials, p), trials), systems=list("abcde"), missing="ignore")
-    fit = bk.compare(bk.evaluate(data, "pass@1", draws=50, rng=1))
-    board = bk.leaderboard(fit)
-    frame = bk.table(board, "comparison")
-    separated = board["leaderboard"]["separated"].sel(metric="pass@1")
-    assert frame["verdict"].isin(["ahead", "not separated"]).all()
-    assert {"ahead", "not separated"} == set(frame["verdict"])
-    for row in frame.to_dict("records"):
-        pair = {name: row[name] for name in ("system", "other", "target")}
-        declared = bool(separated.sel(pair))
-        assert (row["verdict"] == "ahead") == (declared and row["prob_greater"] >= 0.975)
-    for target in ("questions", "population"):
-        text = claim(board, target=target)
-        tiers = bk.table(board, "leaderboard").query("target == @target").sort_values("system")
-        tiers = tiers.set_index("system")["tier"]
-        said = [", ".join(tiers.index[tiers == one]) for one in range(1, tiers.max() + 1)]
-        assert text.endswith(f"there are {len(said)} tiers: {' > '.join(said)}.")
-        assert "on 60 questions (3 trials each)" in text
-
-
-def test_below_pairs_of_several_systems_stand_their_tiers_and_no_single_pair() -> None:
-    marks = {"a": [[1, 1, 1]] * 12, "b": [[1, 0, 0]] * 12, "c": [[0, 0, 0]] * 12}
-    compared = bk.compare(bk.evaluate(marks, "pass@1", pooling="none", rng=1))
+@pytest.mark.parametrize(
+    ("marks", "words"),
+    [
+        ([[1, 1, 1], [1, 0, 0], [0, 0, 0]], "there are 3 tiers: a > b > c."),
+        ([[1, 0, 1]] * 3, "they are not separated: all are in one tier."),
+    ],
+)
+def test_below_pairs_of_several_systems_stand_their_tiers_and_no_single_pair(marks, words) -> None:
+    runs = {name: [row] * 12 for name, row in zip("abc", marks, strict=True)}
+    compared = bk.compare(bk.evaluate(runs, "pass@1", pooling="none", rng=1))
     table = bk.table(compared)
     below = str(table).partition("difference: ")[2].splitlines()
-    assert any("there are 3 tiers: a > b > c." in line for line in below)
+    assert any(words in line for line in below)
     assert not any(sentence in below for sentence in table["sentence"])
     pair = bk.table(compared, "comparison", of="a", against="b")
     assert pair["sentence"][1] in str(pair).splitlines()
 
 
-def test_a_claim_has_no_notes_on_other_metrics() -> None:
-    marks = [[1, 0, 1, 0]] * 4 + [[1, 0]] * 6 + [[1, 1, 0, 1]] * 4
-    fit = bk.evaluate(marks, "pass@1,4", difficulty="beta", rng=1)
-    of_four = [note for note in fit.notes if "pass@4 is of" in note]
-    assert of_four
-    assert of_four[0] in claim(fit, "pass@4")
-    assert of_four[0] not in claim(fit, "pass@1")
-
-
-def test_a_note_on_several_metrics_stays_with_the_claim_on_each() -> None:
+def test_a_note_stays_with_the_claim_on_each_metric_that_it_is_about() -> None:
     scores = bk.tally([[0.0], [1.0], [0.5]] * 4, scores="numbers")
     fit = bk.evaluate(scores, "mean max@2,4 min@1", rng=1)
     (note,) = [note for note in fit.notes if "one trial of each question" in note]

@@ -3,7 +3,6 @@
 import warnings
 
 import arviz as az
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -72,17 +71,6 @@ def test_criticism_needs_a_difficulty_distribution() -> None:
         bk.checks.criticise(bk.evaluate([[1, 0]], "bayes", rng=1), alpha=1.0)
 
 
-def test_replicates_have_the_predictive_distribution() -> None:
-    fit = bk.evaluate([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 1]], "pass@1", draws=4000, rng=1)
-    replicated = fit["posterior_predictive"]["successes"].isel(system=0, question=0)
-    population = fit["closed_form"]["pass_at_k"].sel(target="population", k=1).isel(system=0)
-    mean = 4 * float(population.sel(statistic="mean"))
-    assert float(replicated.mean()) == pytest.approx(mean, abs=0.06)
-    assert replicated.dims == ("chain", "draw")
-    prior = fit["prior_predictive"]["successes"].isel(system=0)
-    assert float(prior.mean()) == pytest.approx(2.0, abs=0.25)
-
-
 def test_large_predictive_groups_are_there_when_asked_for() -> None:
     counts = (np.arange(260) % 5, 4)
     few = bk.evaluate((counts[0][:160], 4), "bayes", rng=1)
@@ -92,64 +80,45 @@ def test_large_predictive_groups_are_there_when_asked_for() -> None:
     assert kept["posterior_predictive"]["successes"].shape == (4, 1000, 1, 260)
 
 
-def test_arviz_checks_work_on_our_trees() -> None:
-    fit = bk.evaluate(
-        bk.datasets.rat_tumors(), "bayes", difficulty="beta", rng=1, keep=["predictive"]
-    )
-    sensitivity = az.psense(fit, var_names=["icc", "bayes"])
-    assert 0.0 < float(sensitivity["icc"].squeeze()) < 0.5
-    pit = az.loo_pit(fit)["successes"]
-    assert 0.3 < float(pit.mean()) < 0.7
-    az.plot_loo_pit(fit)
-    az.plot_ppc_tstat(fit)
-
-
 @pytest.mark.parametrize("name", ["dist", "rootogram", "pit", "tstat"])
-def test_every_predictive_plot_takes_one_system(name) -> None:
+def test_predictive_plots_of_arviz_take_one_system(name) -> None:
     rng = np.random.default_rng(1)
     counts = rng.binomial(8, rng.beta(2, 2, (2, 20))), np.full((2, 20), 8)
     data = bk.tally(counts, systems=["a", "b"])
-    fit = bk.evaluate(data, "pass@1", draws=100, keep=["predictive"], rng=1)
-    own = fit.sel(system="b")
-    assert own["observed_data"]["successes"].values.tolist() == counts[0][1].tolist()
-    assert own.attrs["seed"] == fit.attrs["seed"]
+    fit = bk.evaluate(data, "pass@1", draws=100, keep=["predictive"], rng=1).sel(system="b")
+    assert fit["observed_data"]["successes"].values.tolist() == counts[0][1].tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ArviZ's own, on small numbers of draws
-        getattr(az, f"plot_ppc_{name}")(own, backend="matplotlib")
-    plt.close("all")
+        getattr(az, f"plot_ppc_{name}")(fit, backend="matplotlib")
 
 
-def test_one_system_is_chosen_by_its_label() -> None:
-    fit = bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "bayes", rng=1)
-    with pytest.raises(ValueError, match="system must be among the labels of the data"):
-        fit.sel(system="c")
+def test_checks_of_arviz_take_a_result() -> None:
+    rats = bk.datasets.rat_tumors()
+    fit = bk.evaluate(rats, "bayes", difficulty="beta", rng=1, keep=["predictive"])
+    sensitivity = az.psense(fit, var_names=["icc", "bayes"])
+    assert 0.0 < float(sensitivity["icc"].squeeze()) < 0.5
+    assert 0.3 < float(az.loo_pit(fit)["successes"].mean()) < 0.7
 
 
 @pytest.mark.parametrize("pooling", ["partial", "complete"])
 def test_scored_categories_have_predictive_groups(pooling) -> None:
-    """Replicates have the predictive mean and overdispersion; the prior is that of logits."""
-    rng = np.random.default_rng(2)
-    marks = rng.choice(3, p=[0.5, 0.3, 0.2], size=(12, 6))
+    """Replicates have the predictive mean, and the prior its mean and overdispersion."""
+    marks = np.random.default_rng(2).choice(3, p=[0.5, 0.3, 0.2], size=(12, 6))
     data = bk.tally(marks, scores={0: 0.0, 1: 0.5, 2: 1.0})
-    prior_of_questions = bk.priors.DirichletHyperPrior() if pooling == "partial" else None
-    fit = bk.evaluate(data, "bayes", pooling=pooling, prior=prior_of_questions, draws=1000, rng=1)
+    prior = bk.priors.DirichletHyperPrior() if pooling == "partial" else None
+    fit = bk.evaluate(data, "bayes", pooling=pooling, prior=prior, draws=1000, rng=1)
     replicated = fit["posterior_predictive"]["count"]
-    assert replicated.sizes["category"] == 3
     assert (replicated.sum("category") == 6).all()
     mean = fit["posterior"]["mean_p"].mean(("chain", "draw")).values[0]
-    found = replicated.mean(("chain", "draw", "question")).values[0] / 6
-    np.testing.assert_allclose(found, mean, atol=0.01)
-    prior = fit["prior_predictive"]["count"]
-    spread = prior.isel(system=0, question=0, category=0).values.ravel()
+    predicted = replicated.mean(("chain", "draw", "question")).values[0] / 6
+    np.testing.assert_allclose(predicted, mean, atol=0.01)
+    drawn = fit["prior_predictive"]["count"].isel(system=0, question=0, category=0).values
     # Marginally p is Beta(1, 2) without icc; with it, between that and all or none.
-    binomial = 6 * (1 / 3) * (2 / 3)
-    assert spread.mean() == pytest.approx(2.0, abs=0.35)
-    assert spread.var() > 1.5 * binomial
-    log_prior = fit["log_prior"]["mean_p"].values.ravel()
+    assert drawn.mean() == pytest.approx(2.0, abs=0.35)
+    assert drawn.var() > 1.5 * 6 * (1 / 3) * (2 / 3)
     p = fit["posterior"]["mean_p"].transpose("chain", "draw", "system", "category").values
-    np.testing.assert_allclose(log_prior, np.log(2.0 * p.prod(axis=-1)).ravel(), rtol=1e-9)
-    sensitivity = az.psense(fit, var_names=["bayes"])
-    assert 0.0 <= float(sensitivity["bayes"].sel(target="population").squeeze()) < 0.5
+    log_density = np.log(2.0 * p.prod(axis=-1)).ravel()
+    np.testing.assert_allclose(fit["log_prior"]["mean_p"].values.ravel(), log_density, rtol=1e-9)
 
 
 def test_log_prior_is_the_density_of_logits() -> None:
@@ -169,28 +138,22 @@ def test_equal_rates_have_a_kurtosis() -> None:
 
 def test_families_are_compared_with_the_average_of_all() -> None:
     """15% impossible: the Beta has no probability left, and pass@64 is what would change."""
-    p = _shapes("impossible")
-    metrics = ["pass@1,64", "pass^2"]
-    fit = _fit(p, metrics=metrics, difficulty="beta")
-    table = bk.checks.criticise(fit, rng=1)
-    assert table["check"].tolist()[-1] == "difficulty families"
-    row, whole = table.iloc[-1], _fit(p, metrics=metrics)
+    p, metrics = _shapes("impossible"), ["pass@1,64", "pass^2"]
+    fit, whole = (_fit(p, metrics=metrics, **options) for options in ({"difficulty": "beta"}, {}))
+    row = bk.checks.criticise(fit, rng=1).set_index("check").loc["difficulty families"]
     closed = whole["closed_form"].to_dataset().squeeze("system")
     share = closed["family_probability"].sel(family="beta").item()
     assert row["observed"] == pytest.approx(share, rel=1e-9)
     assert row["expected"] == pytest.approx(1 / 3)
     assert row["flagged"]
-    best = closed["family_probability"].idxmax().item()
-    name = {"inflated": "inflated", "mixture": "mixture of two Betas"}[best]
-    assert row["sentence"].startswith(f"difficulty families: {name} ")
-    assert "This fit has Beta alone" in row["sentence"]
-    rows = [bk.table(one).set_index(["metric", "target"]) for one in (fit, whole)]
-    moved = (rows[0]["mean"] - rows[1]["mean"]).abs() / rows[0]["sd"]
-    metric, target = moved.idxmax()
+    assert (
+        closed["family_probability"].idxmax().item() in row["sentence"].partition("Beta alone")[0]
+    )
+    alone, averaged = (bk.table(tree).set_index(["metric", "target"]) for tree in (fit, whole))
+    metric, target = ((alone["mean"] - averaged["mean"]).abs() / alone["sd"]).idxmax()
     assert metric == "pass@64"
-    where = {"questions": "these questions", "population": "questions like these"}[target]
-    told = rows[1].loc[(metric, target)]
-    text = f"{metric} of {where} would be {told['mean']:.3f} [{told['ci_lower']:.3f}"
+    moved = averaged.loc[(metric, target)]
+    text = f"would be {moved['mean']:.3f} [{moved['ci_lower']:.3f}"
     assert text in row["sentence"]
 
 
@@ -198,7 +161,7 @@ def test_a_beta_that_holds_is_not_flagged_and_moves_nothing() -> None:
     fit = _fit(np.random.default_rng(8).beta(2.0, 1.5, 200), metrics="pass@4", difficulty="beta")
     row = bk.checks.criticise(fit, rng=1).iloc[-1]
     assert not row["flagged"]
-    assert row["sentence"].endswith("changes no metric by more than its sd.")
+    assert "changes no metric" in row["sentence"]
 
 
 @pytest.mark.parametrize("shape", ["impossible", "certain", "two clusters"])
@@ -206,9 +169,7 @@ def test_the_average_of_all_families_has_room_for_each_shape(shape) -> None:
     """Nothing is flagged, and no other families are left to compare with."""
     table = bk.checks.criticise(_fit(_shapes(shape)), rng=1)
     assert not table["flagged"].any()
-    row = table.iloc[-1]
-    assert row["observed"] == pytest.approx(1.0)
-    assert row["sentence"].endswith("all are averaged.")
+    assert table["observed"].iloc[-1] == pytest.approx(1.0)
 
 
 def test_an_improper_prior_has_no_families_to_compare() -> None:

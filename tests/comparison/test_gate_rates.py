@@ -36,9 +36,9 @@ def test_rates_of_one_question_are_those_of_enumeration(monkeypatch) -> None:
 
     monkeypatch.setattr(rates, "_verdict", once)
     fit = bk.evaluate([[1] * 15 + [0] * 5], "pass@1", pooling="none", keep=["p"], rng=1)
-    found = bk.decide.gate_rates(fit, ONE, trials=3, gates=GATES, rng=1, progress=False)
+    frame = bk.decide.gate_rates(fit, ONE, trials=3, gates=GATES, rng=1, progress=False)
     assert simulated.items() <= verdicts.items()
-    for row, effect in zip(found.to_dict("records"), (0.0, EFFECT), strict=True):
+    for row, effect in zip(frame.to_dict("records"), (0.0, EFFECT), strict=True):
         assert (row["difference"], row["questions"], row["trials"]) == (effect, 1, 3.0)
         exact = dict.fromkeys(VERDICTS, 0.0)
         for (new, old), verdict in verdicts.items():
@@ -72,13 +72,13 @@ def test_new_questions_are_those_of_the_law() -> None:
 def test_shifted_probabilities_differ_by_the_effect(metric) -> None:
     p = np.random.default_rng(1).beta(2, 1, (5, 30))
     share = np.random.default_rng(2).dirichlet(np.ones(30))
-    (one,) = parse(metric)
-    moved = shifted(p, -0.2, one, share)
-    assert (one.latent(moved) - one.latent(p)) @ share == pytest.approx(-0.2, abs=1e-9)
+    (estimand,) = parse(metric)
+    moved = shifted(p, -0.2, estimand, share)
+    assert (estimand.latent(moved) - estimand.latent(p)) @ share == pytest.approx(-0.2, abs=1e-9)
     odds = moved / (1.0 - moved) / (p / (1.0 - p))
     assert np.ptp(odds, axis=1) == pytest.approx(0.0, abs=1e-6)
     with pytest.raises(ValueError, match="effect must leave the metric between its ends; got -1"):
-        shifted(p, -1.0, one, share)
+        shifted(p, -1.0, estimand, share)
 
 
 def test_weights_and_floors_are_those_of_the_gate() -> None:
@@ -87,14 +87,16 @@ def test_weights_and_floors_are_those_of_the_gate() -> None:
     data = bk.tally(runs, questions=[f"q{i}" for i in range(12)], weight=np.arange(1, 13))
     fit = bk.evaluate(data, "pass@1", keep=["p"], rng=1)
     policy = bk.decide.GatePolicy("pass@1", 0.5, floors={"q3": 0.99}, pooling="complete")
-    found = bk.decide.gate_rates(fit, policy, gates=10, progress=False)
-    assert found.loc[0, "prob_pass"] == 0.0
-    assert found.loc[0, "sentence"].startswith("12 questions, 3 trials each: a system that is the")
+    frame = bk.decide.gate_rates(fit, policy, gates=10, progress=False)
+    assert frame.loc[0, "prob_pass"] == 0.0
+    assert frame.loc[0, "sentence"].startswith("12 questions, 3 trials each: a system that is the")
     again = bk.decide.gate_rates(fit, policy, gates=10, progress=False)
-    assert found.equals(again)
+    assert frame.equals(again)
 
 
 FIT = bk.evaluate([[1, 0], [1, 1]], "pass@1", pooling="none", rng=1, draws=10)
+BOTH = bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "pass@1", rng=1, draws=10)
+SCORED = bk.evaluate(bk.tally([[0, 1, 2]], scores={0: 0, 1: 0.5, 2: 1}), "bayes", rng=1, draws=10)
 POLICY = bk.decide.GatePolicy("pass@1", 0.1)
 
 
@@ -106,19 +108,10 @@ POLICY = bk.decide.GatePolicy("pass@1", 0.1)
         (FIT, POLICY, {"target": "population"}, "got pooling='none'. Evaluate with pooling="),
         (FIT, POLICY, {"gates": 0}, "gates must be an integer >= 1"),
         (FIT, POLICY, {"target": "new"}, "target must be"),
+        (BOTH, POLICY, {}, "must be a result of the baseline alone; it has 2"),
+        (SCORED, POLICY, {}, "fit must be without scored categories for rates of"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(fit, policy, options, words) -> None:
     with pytest.raises(ValueError, match=words):
         bk.decide.gate_rates(fit, policy, **options)
-
-
-def test_results_of_two_systems_and_of_scores_are_refused() -> None:
-    both = bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "pass@1", rng=1, draws=10)
-    with pytest.raises(ValueError, match="must be a result of the baseline alone; it has 2"):
-        bk.decide.gate_rates(both, POLICY)
-    scored = bk.evaluate(
-        bk.tally([[0, 1, 2]], scores={0: 0.0, 1: 0.5, 2: 1.0}), "bayes", rng=1, draws=10
-    )
-    with pytest.raises(ValueError, match="fit must be without scored categories for rates of"):
-        bk.decide.gate_rates(scored, POLICY)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, multinomial
 
 import bayesatk as bk
-from bayesatk.comparison.gates.floors import mean_tails, own_confidences, total_tails
+from bayesatk.comparison.gates.floors import own_confidences, total_tails
 from bayesatk.comparison.gates.gate import gate_of, joined_outcomes
 from bayesatk.results.result import Result
 
@@ -35,8 +35,8 @@ def test_a_question_at_its_floor_is_misjudged_no_more_often_than_the_level_says(
     trials, board
 ) -> None:
     """All outcomes of the question, among other questions of 32 trials."""
-    right, others = np.arange(trials + 1), BOARDS[board]
-    counts, sizes = [*right, *others], [trials] * (trials + 1) + [32] * len(others)
+    right, counts_beside = np.arange(trials + 1), BOARDS[board]
+    counts, sizes = [*right, *counts_beside], [trials] * (trials + 1) + [32] * len(counts_beside)
     result = evaluated(counts, sizes)
     for floor in FLOORS:
         above, below = confidences(result, floor, right).T
@@ -67,8 +67,8 @@ def test_a_group_at_its_floor_is_misjudged_no_more_often_than_the_level_says(
     outcomes = np.array(list(product(*(range(n + 1) for n in sizes))))
     groups = np.arange(outcomes.size).reshape(-1, 3)
     share = np.ones(3) / 3 if weight is None else np.array(weight) / sum(weight)
-    every = None if weight is None else np.tile(np.array(weight, float), len(outcomes))
-    result = evaluated(outcomes.ravel(), np.tile(sizes, len(outcomes)), metric, every)
+    weights = None if weight is None else np.tile(np.array(weight, float), len(outcomes))
+    result = evaluated(outcomes.ravel(), np.tile(sizes, len(outcomes)), metric, weights)
     rng = np.random.default_rng(1)
     for p in [*rng.uniform(0, 1, (3, 3)), *rng.beta(0.2, 0.2, (5, 3)), np.full(3, 0.6)]:
         floor = float(share @ (p**2 if metric == "pass^2" else p))
@@ -89,18 +89,6 @@ def test_totals_of_unlike_trials_have_tails_within_their_bounds() -> None:
             assert chances[: right + 1].sum() <= below + 1e-12
 
 
-def test_weighted_means_have_tails_within_their_bounds() -> None:
-    unit = np.array([0.3, 0.3, 0.2, 0.1, 0.1])
-    bits = np.array(list(product((0, 1), repeat=5)))
-    means = bits @ unit
-    for p in np.random.default_rng(3).beta(0.5, 0.5, (100, 5)):
-        chances = np.where(bits, p, 1 - p).prod(axis=1)
-        for mean in np.unique(means.round(12)):
-            above, below = mean_tails(float(mean), 5, float(p @ unit), 0.3)
-            assert chances[means >= mean - 1e-9].sum() <= above + 1e-9
-            assert chances[means <= mean + 1e-9].sum() <= below + 1e-9
-
-
 def test_scores_have_floors_too() -> None:
     """Means of three scores: enumeration of eight trials of one question."""
     scores = {"a": 0.0, "b": 0.5, "c": 2.0}
@@ -116,23 +104,28 @@ def test_scores_have_floors_too() -> None:
 
 
 def test_floors_at_the_ends_and_beyond() -> None:
-    some = evaluated([0, 2, 3], [3, 3, 3])
-    assert confidences(some, 0.0)[:, 0].tolist() == [1.0, 1.0, 1.0]
-    assert confidences(some, 1.2)[:, 1].tolist() == [1.0, 1.0, 1.0]
-    assert confidences(some, 1.0)[:, 1].tolist() == [1.0, 1.0, 0.0]  # a failure shows p < 1
+    result = evaluated([0, 2, 3], [3, 3, 3])
+    assert confidences(result, 0.0)[:, 0].tolist() == [1.0, 1.0, 1.0]
+    assert confidences(result, 1.2)[:, 1].tolist() == [1.0, 1.0, 1.0]
+    assert confidences(result, 1.0)[:, 1].tolist() == [1.0, 1.0, 0.0]  # a failure shows p < 1
     unknown = evaluated([1, 1], [1, 1], "pass^2")
     assert confidences(unknown, 0.5, [[0, 1]]).tolist() == [[0.0, 0.0]]
 
 
-def test_other_questions_speak_for_a_floor_only_on_request() -> None:
+@pytest.mark.parametrize("pooled", [False, True])
+def test_other_questions_speak_for_a_floor_only_on_request(pooled) -> None:
     new = np.ones((30, 1), int)
-    rules = {"margin": 0.5, "floors": {0: 0.9}}
-    alone = gate_of(joined_outcomes(new, new), bk.decide.GatePolicy("pass@1", **rules)).floors[0]
-    policy = bk.decide.GatePolicy("pass@1", pooled_floors=True, **rules)
-    pooled = gate_of(joined_outcomes(new, new), policy).floors[0]
-    assert (alone.above, alone.verdict) == (pytest.approx(0.1), "inconclusive")
-    assert (pooled.above > 0.9, pooled.above + pooled.below) == (True, pytest.approx(1.0))
-    assert alone.sentence.endswith("floor 0.9, at or above it with confidence 0.100: inconclusive.")
-    assert "with posterior probability" in pooled.sentence
+    policy = bk.decide.GatePolicy("pass@1", margin=0.5, floors={0: 0.9}, pooled_floors=pooled)
+    floor = gate_of(joined_outcomes(new, new), policy).floors[0]
+    if pooled:
+        assert floor.above > 0.9
+        assert floor.above + floor.below == pytest.approx(1.0)
+        assert "with posterior probability" in floor.sentence
+    else:
+        assert (floor.above, floor.verdict) == (pytest.approx(0.1), "inconclusive")
+        assert "with confidence 0.100: inconclusive" in floor.sentence
+
+
+def test_floors_are_pooled_or_not() -> None:
     with pytest.raises(ValueError, match="pooled_floors must be true or false"):
         bk.decide.GatePolicy("pass@1", margin=0.1, pooled_floors="yes")

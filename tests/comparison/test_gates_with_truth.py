@@ -1,4 +1,4 @@
-"""Gates and plans where a judge errs and the truth of some trials is known."""
+"""Gates where a judge errs and the truth of some trials is known."""
 
 import numpy as np
 import pytest
@@ -55,9 +55,3 @@ def test_what_a_gate_of_judges_refuses() -> None:
     floors = bk.decide.GatePolicy("pass@1", margin=0.1, pooling="none", floors={"3": 0.5})
     with pytest.raises(ValueError, match="pooled_floors must be True where a judge errs"):
         bk.decide.gate(new, old, floors)
-
-
-def test_a_plan_needs_a_pilot_whose_trials_are_all_of_one_kind() -> None:
-    fit = bk.evaluate(marked(1, 20, 30), "pass@1", pooling="complete", rng=1)
-    with pytest.raises(ValueError, match="must be without trials of known truth for a plan"):
-        bk.plan(fit, "pass@1", width=0.1)

@@ -8,7 +8,6 @@ import xarray as xr
 
 import bayesatk as bk
 from bayesatk.comparison.gates.gate import gate_of, joined_outcomes
-from bayesatk.data.validation import OutcomeError
 from bayesatk.io.inspect_source import usual_metrics
 from bayesatk.results.result import Result
 
@@ -16,10 +15,6 @@ MINUTES = {
     "slow": [[9, 7, 9], [5, 9, 9], [9, 9, 7], [5, 7, 9], [9, 9, 9], [7, 9, 9]] * 3,
     "mid": [[7, 5, 7], [5, 7, 5], [7, 5, 9], [3, 5, 7], [7, 9, 5], [5, 7, 7]] * 3,
     "fast": [[5, 3, 5], [3, 3, 5], [5, 7, 3], [3, 3, 3], [7, 5, 5], [5, 3, 5]] * 3,
-}
-TURNED = {
-    "prob_below_rope": "prob_above_rope",
-    "prob_above_rope": "prob_below_rope",
 }
 
 
@@ -39,49 +34,22 @@ def both() -> dict[str, xr.DataTree]:
 
 
 @pytest.mark.long
-def test_who_is_better_turns_and_differences_stay(both) -> None:
-    higher, lower = (both[name]["comparison"].to_dataset() for name in ("higher", "lower"))
-    for variable in ("bayes", "min_at_k", "max_at_k"):
-        for name in ("mean", "sd", "ci_lower", "ci_upper", "prob_tie", "prob_in_rope",
-                     "band_lower", "mean_system", *TURNED):  # fmt: skip
-            expected = higher[variable].sel(contrast=TURNED.get(name, name))
-            np.testing.assert_allclose(
-                lower[variable].sel(contrast=name), expected, atol=1e-12, err_msg=name
-            )
-        chances = [data[variable].sel(contrast="prob_greater") for data in (higher, lower)]
-        pairs = ~np.eye(3, dtype=bool)
-        total = (chances[0] + chances[1]).transpose("system", "other", ...).values[pairs]
-        np.testing.assert_allclose(total, 1.0, atol=1e-12)
-        loss, gain = (data[variable].sel(contrast="expected_loss") for data in (lower, higher))
-        turned = gain.rename(system="other", other="system").transpose(*loss.dims)
-        np.testing.assert_allclose(loss, turned, atol=1e-12)
-
-
-@pytest.mark.long
 def test_ranks_and_tiers_are_the_other_way_round(both) -> None:
     for variable in ("bayes", "min_at_k"):
         ranks = [both[name]["ranks"][variable].transpose("rank", ...) for name in both]
         np.testing.assert_allclose(ranks[1], ranks[0].values[::-1], atol=1e-12)
-    tiers = {
-        name: tree["tiers"]["bayes"].sel(target="questions").values.tolist()
-        for name, tree in both.items()
-    }
-    assert tiers == {"higher": [1, 2, 3], "lower": [3, 2, 1]}
+    for name, tiers in (("higher", [1, 2, 3]), ("lower", [3, 2, 1])):
+        assert both[name]["tiers"]["bayes"].sel(target="questions").values.tolist() == tiers
 
 
 def test_sentences_say_so_and_put_the_better_system_first(both) -> None:
-    sentence = bk.claim(both["lower"], "bayes", target="questions", system="slow", other="fast")
-    assert sentence.startswith("fast scored 4.33")
-    assert "in bayes (lower is better) on the same 18 questions" in sentence
-    assert "fast is ahead of slow by more than 0.5" in sentence
-    assert ": -3." in sentence
-    tiers = bk.claim(both["lower"], "bayes", target="questions")
-    assert "there are 3 tiers: fast < mid < slow." in tiers
-    single = bk.claim(both["lower"], "bayes", system="mid")
-    assert "mid scored 6.222 in bayes (lower is better)" in single
-    rows = bk.table(both["lower"], "comparison").query(
-        "metric == 'bayes' and target == 'questions'"
-    )
+    options = {"target": "questions"}
+    pair = bk.claim(both["lower"], "bayes", system="slow", other="fast", **options)
+    assert "in bayes (lower is better)" in pair
+    assert "fast is ahead of slow by more than 0.5" in pair
+    assert "3 tiers: fast < mid < slow." in bk.claim(both["lower"], "bayes", **options)
+    rows = bk.table(both["lower"], "comparison")
+    rows = rows.query("metric == 'bayes' and target == 'questions'")
     assert rows["verdict"].unique().tolist() == ["ahead by more than the ROPE"]
     assert (rows["mean"] < -0.5).all()
     assert (rows["prob_greater"] > 0.99).all()
@@ -92,12 +60,10 @@ def test_leaderboard_has_the_lowest_first(both) -> None:
     board = bk.leaderboard(both["lower"])
     rows = bk.table(board, "leaderboard").query("metric == 'bayes' and target == 'questions'")
     assert rows["system"].tolist() == ["fast", "mid", "slow"]
-    assert rows["mean"].is_monotonic_increasing
     assert rows["tier"].tolist() == [1, 2, 3]
     assert rows["prob_best"].iloc[0] > 0.99
     separated = board["leaderboard"]["separated"].sel(metric="bayes", target="questions")
-    assert separated.sel(system="fast").sum() == 2
-    assert separated.sel(system="slow").sum() == 0
+    assert separated.sum("other").sel(system=["fast", "slow"]).values.tolist() == [2, 0]
 
 
 def test_reaching_a_score_is_to_be_at_it_or_below() -> None:
@@ -125,12 +91,11 @@ def test_direction_stays_with_data_and_results(tmp_path: Path) -> None:
     assert usual_metrics(data) == ("mean", "min@2")
 
 
-def test_missing_trials_are_counted_as_the_worst_or_the_best() -> None:
+@pytest.mark.parametrize(("missing", "counts"), [("wrong", [1, 0, 2]), ("right", [2, 0, 1])])
+def test_missing_trials_are_counted_as_the_worst_or_the_best(missing, counts) -> None:
     rows = {"a": [[3, None, 9], [5, 9, 3]], "b": [[3, 5, 9], [5, 5, 3]]}
-    wrong = bk.tally(rows, scores="numbers", better="lower", missing="wrong")
-    assert wrong.dataset["count"].values[0, 0].tolist() == [1, 0, 2]
-    right = bk.tally(rows, scores="numbers", better="lower", missing="right")
-    assert right.dataset["count"].values[0, 0].tolist() == [2, 0, 1]
+    data = bk.tally(rows, scores="numbers", better="lower", missing=missing)
+    assert data.dataset["count"].values[0, 0].tolist() == counts
     # By hand: 29 of five trials and one of 9, or of 3.
     ignored = bk.tally(rows, scores="numbers", better="lower", missing="ignore")
     assert "at worst 6.3333, at best 5.3333" in ignored.card()
@@ -156,17 +121,16 @@ def test_gate_passes_what_is_faster_and_floors_are_ceilings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("data", "options", "message"),
     [
-        ({"better": "smaller"}, "better must be 'higher' or 'lower'; got 'smaller'"),
-        ({"scores": (0, 1), "better": "lower"}, r"success=.score <= 0"),
+        ([[0, 1]], {"better": "smaller"}, "better must be 'higher' or 'lower'; got 'smaller'"),
+        ([[0, 1]], {"scores": (0, 1), "better": "lower"}, r"success=.score <= 0"),
+        (([1], [2]), {"better": "lower"}, "better must be left out for success counts"),
     ],
 )
-def test_bad_directions_are_refused(options, message) -> None:
+def test_bad_directions_are_refused(data, options, message) -> None:
     with pytest.raises(ValueError, match=message):
-        bk.tally([[0, 1], [1, 1]], **options)
-    with pytest.raises(OutcomeError, match="better must be left out for success counts"):
-        bk.tally(([1], [2]), better="lower")
+        bk.tally(data, **options)
 
 
 def test_the_remedy_works() -> None:

@@ -42,15 +42,15 @@ def without(whole, state):
     ("pooling", "metric"), [("none", "pass^3"), ("complete", "pass@1"), ("beta", "pass^3")]
 )
 def test_influence_is_what_a_fit_without_the_question_gives(pooling, metric):
-    whole, asked = model(pooling), parse(metric)
-    found = question_values(whole, asked[0])
-    fitted = whole.fit(asked).mean[0]
+    whole, metrics = model(pooling), parse(metric)
+    values = question_values(whole, metrics[0])
+    fitted = whole.fit(metrics).mean[0]
     states = whole.states
-    assert found.mean.mean() == pytest.approx(fitted[0], abs=1e-6)
+    assert values.mean.mean() == pytest.approx(fitted[0], abs=1e-6)
     for state in range(len(states)):
-        rest = without(whole, state).fit(asked).mean[0]
+        without_it = without(whole, state).fit(metrics).mean[0]
         np.testing.assert_allclose(
-            found.influence[states.which == state][0], fitted - rest, atol=2e-5
+            values.influence[states.which == state][0], fitted - without_it, atol=2e-5
         )
 
 
@@ -61,38 +61,40 @@ def table_of(runs, metric="pass@1", **options):
 
 def test_numbers_of_single_questions_by_hand():
     rows = table_of({"a": [[1, 1, 1], [1, 0, 0], [0, 0, 0]], "b": [[0] * 3, [1] * 3, [0] * 3]})
-    own = rows[rows["system"] == "a"]
+    of_a = rows[rows["system"] == "a"]
     a, b = np.array([4.0, 2, 1]), np.array([1.0, 3, 4])  # Beta(c + 1, n - c + 1)
     p = stats.beta(a, b)
-    np.testing.assert_allclose(own["mean"], a / 5)
-    np.testing.assert_allclose(own["ci_lower"], p.ppf(0.025), atol=0.01)
-    np.testing.assert_allclose(own["ci_upper"], p.ppf(0.975), atol=0.01)
+    np.testing.assert_allclose(of_a["mean"], a / 5)
+    np.testing.assert_allclose(of_a["ci_lower"], p.ppf(0.025), atol=0.01)
+    np.testing.assert_allclose(of_a["ci_upper"], p.ppf(0.975), atol=0.01)
     rate = np.array([1, 1 / 3, 0])
-    np.testing.assert_allclose(own["prob_flip"], rate * (1 - a / 5) + (1 - rate) * a / 5)
-    np.testing.assert_allclose(own["information"], 4 * a * b / (5 * 6))
-    np.testing.assert_allclose(own["prob_saturated"], p.cdf(0.05) + p.sf(0.95), atol=0.01)
+    np.testing.assert_allclose(of_a["prob_flip"], rate * (1 - a / 5) + (1 - rate) * a / 5)
+    np.testing.assert_allclose(of_a["information"], 4 * a * b / (5 * 6))
+    np.testing.assert_allclose(of_a["prob_saturated"], p.cdf(0.05) + p.sf(0.95), atol=0.01)
     # b is weaker by its posterior mean; a's c of three under Beta(1 + c_b, 4 - c_b).
-    assert rows.groupby("system")["mean"].mean()["b"] < own["mean"].mean()
+    assert rows.groupby("system")["mean"].mean()["b"] < of_a["mean"].mean()
     c = np.array([3, 1, 0])
     weaker = stats.betabinom(3, [1, 4, 1], [4, 1, 4]).cdf(c)
-    np.testing.assert_allclose(own["prob_weaker"], weaker, atol=0.02)
+    np.testing.assert_allclose(of_a["prob_weaker"], weaker, atol=0.02)
     assert rows[rows["system"] == "b"]["prob_weaker"].isna().all()
 
 
-def test_a_pair_adds_up_to_its_difference():
+def test_a_pair_adds_up_to_its_difference_and_influence_is_a_refit():
     runs = drawn(2, 15, 4, (0.0, 0.2))
-    fit = bk.evaluate(runs, "pass@2", difficulty="beta", draws=8, rng=1)
+
+    def compared(kept):
+        data = {name: marks[kept] for name, marks in runs.items()}
+        fit = bk.evaluate(data, "pass@2", difficulty="beta", draws=8, rng=1)
+        means = bk.table(fit).query("target == 'questions'").set_index("system")["mean"]
+        return fit, means["s1"] - means["s0"]
+
+    fit, difference = compared(slice(None))
     pair = bk.checks.question_table(fit, system="s1", other="s0")
-    means = bk.table(fit).query("target == 'questions'").set_index("system")["mean"]
-    assert pair["part"].sum() == pytest.approx(means["s1"] - means["s0"], abs=1e-9)
+    assert pair["part"].sum() == pytest.approx(difference, abs=1e-9)
     assert pair["influence"].abs().is_monotonic_decreasing
     assert sorted(pair["question"]) == list(range(15))
-    first = pair["question"][0]
-    rest = {name: np.delete(own, first, axis=0) for name, own in runs.items()}
-    without = bk.table(bk.evaluate(rest, "pass@2", difficulty="beta", draws=8, rng=1))
-    less = without.query("target == 'questions'").set_index("system")["mean"]
-    moved = (means["s1"] - means["s0"]) - (less["s1"] - less["s0"])
-    assert pair["influence"][0] == pytest.approx(moved, abs=1e-8)
+    _, without_it = compared(np.arange(15) != pair["question"][0])
+    assert pair["influence"][0] == pytest.approx(difference - without_it, abs=1e-8)
     back = bk.checks.question_table(fit, system="s0", other="s1")
     np.testing.assert_allclose(back["part"].sum(), -pair["part"].sum())
 
@@ -101,23 +103,20 @@ def test_a_planted_fault_is_suspicious_and_groups_are_shown():
     runs = drawn(3, 40, 8, (0.2, 0.0))
     runs["s0"][5], runs["s1"][5] = 0, 1
     data = bk.tally(runs, group=["u", "v"] * 20)
-    fit = bk.evaluate(data, "pass@1", difficulty="beta", draws=8, rng=1)
-    rows = bk.checks.question_table(fit)
-    flagged = rows[rows["suspicious"]]
-    assert (("s0", 5) in set(zip(flagged["system"], flagged["question"], strict=True))) is True
+    rows = bk.checks.question_table(bk.evaluate(data, "pass@1", pooling="none", draws=8, rng=1))
+    assert rows.set_index(["system", "question"]).loc[("s0", 5), "suspicious"]
     assert rows["group"].tolist() == ["u", "v"] * 40
 
 
-def test_questions_that_were_not_tried():
+def test_questions_that_were_not_tried_have_a_mean_and_no_rate():
     counts, trials = [[2, 0, 1], [1, 1, 0]], [[3, 0, 3], [3, 2, 0]]
     data = bk.tally(counts, trials=trials, systems=["a", "b"], missing="ignore")
-    rows = bk.checks.question_table(bk.evaluate(data, "pass@1", draws=8, rng=1))
-    absent = rows["trials"] == 0
-    assert absent.sum() == 2
-    assert rows["rate"].isna().equals(absent)
-    assert rows["prob_flip"].isna().equals(absent)
-    assert rows["mean"].between(0, 1).all()
     fit = bk.evaluate(data, "pass@1", pooling="none", draws=8, rng=1)
+    rows = bk.checks.question_table(fit)
+    assert (rows["trials"] == 0).sum() == 2
+    for column in ("rate", "prob_flip"):
+        assert rows[column].isna().equals(rows["trials"] == 0)
+    assert rows["mean"].between(0, 1).all()
     assert bk.checks.question_table(fit, system="a", other="b")["question"].tolist() == [0]
 
 
@@ -166,20 +165,20 @@ def scored(grades, **options):
 def test_influence_on_scores_is_what_a_fit_without_the_question_gives(options, metric):
     grades = GRADES if "pooling" in options else 4 * GRADES  # the points of few are few
     fit = scored(grades, **options)
-    rows = bk.checks.question_table(fit, metric)
+    whole = bk.table(fit).set_index(["metric", "target"]).loc[metric]
+    rest = {
+        question: bk.table(scored(grades[:question] + grades[question + 1 :], **options))
+        .set_index(["metric", "target"]).loc[metric]
+        for question in (0, 4)
+    }  # fmt: skip
     for target in ("questions", "population"):
-        found = bk.checks.question_table(fit, metric, target=target)["influence"]
-        for question in (0, 4):
-            rest = scored(grades[:question] + grades[question + 1 :], **options)
-            means = [
-                bk.table(each).query(f"metric == '{metric}' and target == '{target}'")["mean"]
-                for each in (fit, rest)
-            ]
-            sd = bk.table(fit).query(f"metric == '{metric}' and target == '{target}'")["sd"]
-            gap = float(means[0].iloc[0] - means[1].iloc[0]) - found[question]
-            assert abs(gap) < 0.03 * float(sd.iloc[0])
-    whole = bk.table(fit).query("metric == 'bayes' and target == 'questions'")["mean"]
-    assert rows["mean"].mean() == pytest.approx(float(whole.iloc[0]), abs=1e-9)
+        rows = bk.checks.question_table(fit, metric, target=target)
+        for question, without_it in rest.items():
+            moved = whole.loc[target, "mean"] - without_it.loc[target, "mean"]
+            allowed = 0.03 * whole.loc[target, "sd"]
+            assert rows["influence"][question] == pytest.approx(moved, abs=allowed)
+    mean = bk.table(fit).query("metric == 'bayes' and target == 'questions'")["mean"].iloc[0]
+    assert rows["mean"].mean() == pytest.approx(float(mean), abs=1e-9)
 
 
 def test_a_question_of_scores_without_pooling_by_hand():
@@ -206,28 +205,24 @@ def test_a_question_of_scores_without_pooling_by_hand():
     assert rows.loc["weak", "prob_weaker"].isna().all()
 
 
-def test_a_failure_where_a_weaker_system_is_sure_is_suspicious_in_scores_too():
-    seconds = np.tile([9.0, 9.0, 8.0, 9.0, 7.0, 9.0, 8.0, 9.0], (12, 1))
-    slow, fast = seconds.copy(), seconds - 6.0
+@pytest.mark.parametrize(("better", "suspect"), [("lower", "fast"), ("higher", "slow")])
+def test_a_failure_where_a_weaker_system_is_sure_is_suspicious_in_scores_too(better, suspect):
+    slow = np.tile([9.0, 9.0, 8.0, 9.0, 7.0, 9.0, 8.0, 9.0], (12, 1))
+    fast = slow - 6.0
     slow[3], fast[3] = 1.0, 9.0
-    data = bk.tally({"slow": slow, "fast": fast}, scores="numbers", better="lower")
+    data = bk.tally({"slow": slow, "fast": fast}, scores="numbers", better=better)
     rows = bk.checks.question_table(bk.evaluate(data, "bayes", pooling="none", draws=5, rng=1))
-    assert rows.loc[rows["suspicious"], ["system", "question"]].values.tolist() == [["fast", 3]]
-    higher = bk.tally({"slow": slow, "fast": fast}, scores="numbers")
-    rows = bk.checks.question_table(bk.evaluate(higher, "bayes", pooling="none", draws=5, rng=1))
-    assert rows.loc[rows["suspicious"], ["system", "question"]].values.tolist() == [["slow", 3]]
+    assert rows.loc[rows["suspicious"], ["system", "question"]].values.tolist() == [[suspect, 3]]
 
 
-def test_parts_of_scores_add_up_to_the_difference_also_in_groups():
-    group = ["x", "y"] * 4
-    data = bk.tally({"a": GRADES, "b": GRADES[::-1]}, scores=SCORES, group=group)
-    for options in ({"pooling": "none"}, {"group": "group", "pooling": "none"}):
-        fit = bk.evaluate(data, "bayes", draws=50, rng=1, **options)
-        pair = bk.checks.question_table(fit, system="a", other="b")
-        means = bk.table(fit).query("target == 'questions'").set_index("system")["mean"]
-        assert pair["part"].sum() == pytest.approx(means["a"] - means["b"], abs=1e-9)
-        assert {"score", "other_score", "group"} <= set(pair.columns)
-        assert set(bk.checks.question_table(fit)["group"]) == {"x", "y"}
+@pytest.mark.parametrize("options", [{}, {"group": "group"}])
+def test_parts_of_scores_add_up_to_the_difference_also_in_groups(options):
+    data = bk.tally({"a": GRADES, "b": GRADES[::-1]}, scores=SCORES, group=["x", "y"] * 4)
+    fit = bk.evaluate(data, "bayes", pooling="none", draws=50, rng=1, **options)
+    pair = bk.checks.question_table(fit, system="a", other="b")
+    means = bk.table(fit).query("target == 'questions'").set_index("system")["mean"]
+    assert pair["part"].sum() == pytest.approx(means["a"] - means["b"], abs=1e-9)
+    assert {"score", "other_score", "group"} <= set(pair.columns)
 
 
 # --- the noise of a run ---
@@ -242,31 +237,33 @@ def test_the_difference_of_two_runs_by_enumeration(trials):
     law: dict[float, float] = {}
     p, weight = np.polynomial.legendre.leggauss(30)
     p, weight = (p + 1) / 2, weight / 2
-    each = []
+    by_question = []
     for c in counts:
         density = weight * stats.beta.pdf(p, 1 + c, 1 + n - c)
         pmf = np.array([stats.binom.pmf(j, trials, p) for j in range(trials + 1)])
-        each.append(np.einsum("p,ip,jp->ij", density, pmf, pmf))
+        by_question.append(np.einsum("p,ip,jp->ij", density, pmf, pmf))
     for first in product(range(trials + 1), repeat=3):
         for second in product(range(trials + 1), repeat=3):
-            chance = np.prod([own[i, j] for own, i, j in zip(each, first, second, strict=True)])
+            chance = np.prod(
+                [pmf[i, j] for pmf, i, j in zip(by_question, first, second, strict=True)]
+            )
             gap = abs(sum(first) - sum(second)) / (3 * trials)
             law[round(gap, 9)] = law.get(round(gap, 9), 0.0) + chance
     gaps = np.array(sorted(law))
-    upto = np.cumsum([law[gap] for gap in gaps])
-    place = int(np.searchsorted(upto, 0.9))
-    assert row["floor"] == pytest.approx(gaps[place])
-    assert row["prob_within"] == pytest.approx(upto[place], abs=0.005)  # of some 100,000 draws
+    cumulative = np.cumsum([law[gap] for gap in gaps])
+    at = int(np.searchsorted(cumulative, 0.9))
+    assert row["floor"] == pytest.approx(gaps[at])
+    assert row["prob_within"] == pytest.approx(cumulative[at], abs=0.005)  # of some 100,000 draws
 
 
-def test_sentence_and_refusals_of_the_noise_floor():
+def test_a_noise_floor_grows_with_its_probability_and_shrinks_with_trials():
     fit = bk.evaluate(drawn(5, 100, 2), "pass@1", difficulty="beta", draws=8, rng=1)
-    row = bk.decide.noise_floor(fit).iloc[0]
+    row, wide, more = (
+        bk.decide.noise_floor(fit, **options).iloc[0]
+        for options in ({}, {"ci_prob": 0.999}, {"trials": 4})
+    )
     assert f"by up to {100 * row['floor']:.1f} points in 95% of cases" in row["sentence"]
-    assert "with one trial of each" in row["sentence"]
-    wide = bk.decide.noise_floor(fit, ci_prob=0.999).iloc[0]
     assert wide["floor"] > row["floor"]
-    more = bk.decide.noise_floor(fit, trials=4).iloc[0]
     assert more["sd"] == pytest.approx(row["sd"] / 2, rel=0.01)
     few = {"metric": "pass@4", "trials": 3}
     for options in ({"ci_prob": 1.0}, {"trials": 0}, {"trials": 10**6}, few):
@@ -292,12 +289,6 @@ def test_reruns_stay_within_the_floor_and_ordered_systems_are_not_suspected():
     assert suspected / size < 0.05 + 3 * np.sqrt(0.05 * 0.95 / size)
 
 
-COLUMNS = {
-    "group": {"group": list("abcd") * 6},
-    "covariates": {"covariates": {"size": list(range(24))}},
-}
-
-
 def test_the_noise_of_weighted_questions_by_its_variance():
     marks, weight = drawn(7, 24, 4)["s0"], np.arange(1.0, 25.0)
     data = bk.tally(marks, weight=weight)
@@ -310,28 +301,12 @@ def test_the_noise_of_weighted_questions_by_its_variance():
     assert row["floor"] == pytest.approx(1.96 * np.sqrt(variance), rel=0.03)
 
 
-def test_a_perfect_judge_and_prior_trials_make_the_noise_of_the_plain_model():
-    marks = drawn(8, 24, 6)["s0"]
-    plain = bk.evaluate(marks, "pass@2", difficulty="beta", draws=8, rng=1)
-    known = bk.decide.noise_floor(plain, trials=3).iloc[0]
-    judge = bk.JudgeError(tp=10**6, p=10**6, fp=0, n=10**6)
-    judged = bk.evaluate(marks, "pass@2", difficulty="beta", judge=judge, draws=8, rng=1)
-    before = bk.tally(marks[:, :2])
-    moved = bk.evaluate(marks[:, 2:], "pass@2", difficulty="beta", prior_trials=before,
-                        draws=8, rng=1)  # fmt: skip
-    for fit in (judged, moved):
-        row = bk.decide.noise_floor(fit, trials=3).iloc[0]
-        assert row["sd"] == pytest.approx(known["sd"], rel=0.02)
-        assert row["floor"] == pytest.approx(known["floor"], abs=2.0 / (3.0 * 24.0))
-
-
-@pytest.mark.parametrize("name", COLUMNS)
-def test_the_noise_of_structured_questions_is_that_of_their_posterior(name):
+@pytest.mark.parametrize("asked", [{"group": "group"}, {"covariates": ["size"]}])
+def test_the_noise_of_structured_questions_is_that_of_their_posterior(asked):
     marks = drawn(9, 24, 4)["s0"]
-    data = bk.tally(marks, **COLUMNS[name])
-    asked = {"group": "group"} if name == "group" else {"covariates": ["size"]}
-    fit = bk.evaluate(data, "pass@1", difficulty="beta", draws=4000, rng=1, keep=["p"],
-                      **asked)  # fmt: skip
+    data = bk.tally(marks, group=list("abcd") * 6, covariates={"size": list(range(24))})
+    options = {"difficulty": "beta", "draws": 4000, "keep": ["p"], "rng": 1, "group": False}
+    fit = bk.evaluate(data, "pass@1", **(options | asked))
     p = fit["posterior"]["p"].values.reshape(-1, 24)
     expected = np.sqrt(2.0 * (p * (1.0 - p)).mean(axis=0).sum()) / 24.0
     assert bk.decide.noise_floor(fit)["sd"][0] == pytest.approx(expected, rel=0.015)

@@ -98,12 +98,12 @@ def test_chances_are_aligned_by_question() -> None:
 
 def test_one_configuration_is_the_beta_posterior() -> None:
     for correct, marks in ((0, 5), (3, 5), (5, 5), (40, 1000)):
-        mean, sd, found = selected_skill(correct, marks, 1.0)
+        mean, sd, skill = selected_skill(correct, marks, 1.0)
         exact = beta(correct + 1, marks - correct + 1)
         assert mean == pytest.approx(exact.mean(), rel=1e-8)
         assert sd == pytest.approx(exact.std(), rel=1e-7)
         levels = np.array([0.025, 0.5, 0.975])
-        np.testing.assert_allclose(found.quantile(levels), exact.ppf(levels), atol=1e-5)
+        np.testing.assert_allclose(skill.quantile(levels), exact.ppf(levels), atol=1e-5)
 
 
 @pytest.mark.parametrize(("correct", "marks", "t"), [(14, 20, 10), (20, 20, 7), (0, 3, 4)])
@@ -111,13 +111,13 @@ def test_skill_of_the_best_of_several_against_simulation(correct, marks, t) -> N
     """Skills from the uniform prior, kept where the best of t binomial counts is as observed."""
     rng = np.random.default_rng(5)
     skill = rng.random(600_000)
-    kept = skill[rng.binomial(marks, skill, (t, len(skill))).max(axis=0) == correct]
-    mean, sd, found = selected_skill(correct, marks, float(t))
-    assert abs(mean - kept.mean()) < 5 * sd / np.sqrt(len(kept))
-    assert abs(sd / kept.std() - 1.0) < 5 / np.sqrt(len(kept))
-    low, high = interval(found, 0.9, "eti")
+    accepted = skill[rng.binomial(marks, skill, (t, len(skill))).max(axis=0) == correct]
+    mean, sd, posterior = selected_skill(correct, marks, float(t))
+    assert abs(mean - accepted.mean()) < 5 * sd / np.sqrt(len(accepted))
+    assert abs(sd / accepted.std() - 1.0) < 5 / np.sqrt(len(accepted))
+    low, high = interval(posterior, 0.9, "eti")
     for end, level in ((low, 0.05), (high, 0.95)):
-        assert abs((kept <= end).mean() - level) < 5 * np.sqrt(0.05 * 0.95 / len(kept))
+        assert abs((accepted <= end).mean() - level) < 5 * np.sqrt(0.05 * 0.95 / len(accepted))
 
 
 def test_selection_takes_luck_off() -> None:
@@ -136,12 +136,12 @@ def test_guessers_in_pymc_agree_with_the_closed_form_and_a_wrong_one_is_caught()
         ({}, "agree"), ({"guess": np.add(chances, 0.01)}, "disagree"), ({"t": 10}, "disagree"),
         ({"correlation": 0.1}, "disagree"),
     ):  # fmt: skip
-        told = {"n": 50, "guess": chances, "t": 8} | options
-        exact = bk.guessing.random_baseline_distribution(**told, rng=1)
-        found = bk.verify(exact, sampled, alpha=FALSE_ALARM)
-        assert found.verdict == verdict, (options, found.table.to_string())
-    own = bk.guessing.random_baseline_distribution(50, chances, t=8, rng=3)
-    assert bk.verify(own, own.drop_nodes("closed_form"), alpha=FALSE_ALARM).verdict == "agree"
+        arguments = {"n": 50, "guess": chances, "t": 8} | options
+        exact = bk.guessing.random_baseline_distribution(**arguments, rng=1)
+        verified = bk.verify(exact, sampled, alpha=FALSE_ALARM)
+        assert verified.verdict == verdict, (options, verified.table.to_string())
+    drawn = bk.guessing.random_baseline_distribution(50, chances, t=8, rng=3)
+    assert bk.verify(drawn, drawn.drop_nodes("closed_form"), alpha=FALSE_ALARM).verdict == "agree"
 
 
 def test_simulated_guessers_need_whole_numbers() -> None:

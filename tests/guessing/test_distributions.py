@@ -61,12 +61,12 @@ def assert_exact(law: PoissonBinomial, exact: Exact, k: np.ndarray, bits: int) -
     pmf, cdf, sf = ([values[i] for i in k] for values in exact)
     unknown = [None] * len(k)
     for name, values, complements in (("pmf", pmf, unknown), ("cdf", cdf, sf), ("sf", sf, cdf)):
-        found, expected = getattr(law, name)(k), np.array([float(value) for value in values])
+        computed, expected = getattr(law, name)(k), np.array([float(value) for value in values])
         held = expected > SMALLEST
-        np.testing.assert_allclose(found[held], expected[held], rtol=1e-12, atol=0)
-        np.testing.assert_allclose(found[~held], expected[~held], rtol=0, atol=SMALLEST)
+        np.testing.assert_allclose(computed[held], expected[held], rtol=1e-12, atol=0)
+        np.testing.assert_allclose(computed[~held], expected[~held], rtol=0, atol=SMALLEST)
         atol = 1e-16 if name == "pmf" else 1e-14
-        np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+        np.testing.assert_allclose(computed, expected, rtol=0, atol=atol)
         logs = [logarithm(v, c, bits) for v, c in zip(values, complements, strict=True)]
         np.testing.assert_allclose(getattr(law, f"log{name}")(k), logs, rtol=1e-12, atol=SMALLEST)
 
@@ -88,11 +88,11 @@ def test_small_laws_are_the_exact_convolution(p) -> None:
     law, k = PoissonBinomial(p), np.arange(len(p) + 1)
     at_most = [sum(pmf[: i + 1], Fraction(0)) for i in k]
     for name, exact in zip(FUNCTIONS, (pmf, at_most, [1 - v for v in at_most]), strict=True):
-        expected, found = np.array([float(value) for value in exact]), getattr(law, name)(k)
+        expected, computed = np.array([float(value) for value in exact]), getattr(law, name)(k)
         held = expected > SMALLEST
-        np.testing.assert_allclose(found[held], expected[held], rtol=1e-12, atol=0)
+        np.testing.assert_allclose(computed[held], expected[held], rtol=1e-12, atol=0)
         atol = 2.3e-16 if name == "pmf" else 1e-14
-        np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+        np.testing.assert_allclose(computed, expected, rtol=0, atol=atol)
 
 
 RNG = np.random.default_rng(7)
@@ -205,8 +205,8 @@ def test_scipy_conventions(n, p) -> None:
     law, peer = PoissonBinomial(p, n), stats.binom(n, p)
     k = [-np.inf, -3, -1, -0.5, 0, 0.5, 1, n - 1, n - 0.5, n, n + 0.5, n + 1, np.inf, np.nan]
     for name in ("pmf", "cdf", "sf"):
-        found, expected = getattr(law, name)(k), getattr(peer, name)(k)
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=0)
+        computed, expected = getattr(law, name)(k), getattr(peer, name)(k)
+        np.testing.assert_allclose(computed, expected, rtol=1e-10, atol=0)
     if 0 < p < 1:
         q = np.array([-0.1, 0, 0.01, 0.137, 0.5001, 0.77, 0.999, 1, 1.1, np.nan])
         np.testing.assert_array_equal(law.ppf(q), peer.ppf(q))

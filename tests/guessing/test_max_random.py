@@ -61,8 +61,8 @@ def test_golden_baselines(arguments, expected, digits) -> None:
 
 @pytest.mark.parametrize(("arguments", "decimals", "expected", "digits"), P_VALUES)
 def test_golden_p_values(arguments, decimals, expected, digits) -> None:
-    found = max_random_p_value(*arguments, decimals=decimals)
-    low, high = (found, found) if decimals is None else found
+    p_value = max_random_p_value(*arguments, decimals=decimals)
+    low, high = (p_value, p_value) if decimals is None else p_value
     assert low == high
     assert abs(low - expected) <= 0.51 * 10.0**-digits
 
@@ -85,9 +85,9 @@ def test_p_values_baseline_and_variance_are_exact(name, t) -> None:
         variance = float(square - mean**2)
         logs = [-inf if tail == 0 else float(tail.log()) for tail in beyond]
     for x in np.linspace(0, p.size, 25).astype(int).tolist():
-        found = law.p_value(num_correct=x, t=t)
-        assert isinstance(found, float)
-        assert found == pytest.approx(float(beyond[x]), rel=1e-12, abs=1e-300)
+        p_value = law.p_value(num_correct=x, t=t)
+        assert isinstance(p_value, float)
+        assert p_value == pytest.approx(float(beyond[x]), rel=1e-12, abs=1e-300)
         assert law.at(t).logsf(x - 1) == pytest.approx(logs[x], rel=1e-12, abs=1e-12)
     assert abs(law.max_random_baseline(t) - float(mean) / p.size) <= 1e-15
     assert law.at(t).var() == pytest.approx(variance, rel=1e-10)
@@ -149,8 +149,8 @@ def test_smallest_significant_by_search(p, t, alpha, r) -> None:
         law = MaxOrderStatisticPoissonBinomial(n, p)
         values = [law.p_value(num_correct=x, t=t, correlation=r) for x in range(n + 1)]
         expected = next((x / n for x, value in enumerate(values) if value <= alpha), np.nan)
-        found = law.smallest_significant(t, alpha=alpha, correlation=r)
-        assert found == pytest.approx(expected, rel=1e-15, nan_ok=True)
+        accuracy = law.smallest_significant(t, alpha=alpha, correlation=r)
+        assert accuracy == pytest.approx(expected, rel=1e-15, nan_ok=True)
 
 
 @pytest.mark.parametrize("n", [3, 10, 30])
@@ -159,14 +159,14 @@ def test_smallest_significant_by_search(p, t, alpha, r) -> None:
 def test_largest_significant_t_by_search(n, p, alpha) -> None:
     law = MaxOrderStatisticPoissonBinomial(n, p)
     for x in range(n + 1):
-        found = law.largest_significant_t(num_correct=x, alpha=alpha)
-        assert isinstance(found, int)
-        assert law.largest_significant_t(x / n, alpha=alpha) == found
-        if found < 1e9:
-            assert found == 0 or law.p_value(num_correct=x, t=found) <= alpha
-            assert law.p_value(num_correct=x, t=found + 1) > alpha
+        largest = law.largest_significant_t(num_correct=x, alpha=alpha)
+        assert isinstance(largest, int)
+        assert law.largest_significant_t(x / n, alpha=alpha) == largest
+        if largest < 1e9:
+            assert largest == 0 or law.p_value(num_correct=x, t=largest) <= alpha
+            assert law.p_value(num_correct=x, t=largest + 1) > alpha
         else:
-            assert law.p_value(num_correct=x, t=found) == pytest.approx(alpha, rel=1e-9)
+            assert law.p_value(num_correct=x, t=largest) == pytest.approx(alpha, rel=1e-9)
 
 
 def test_counts_that_guessers_reach_almost_surely() -> None:
@@ -181,8 +181,8 @@ def test_counts_that_guessers_reach_almost_surely() -> None:
 def test_largest_significant_t_of_a_tiny_tail() -> None:
     """All of 1000 tosses right, 2^-1000: t is -log(.95) 2^1000."""
     law = MaxOrderStatisticPoissonBinomial(1000, 0.5)
-    found = law.largest_significant_t(1.0)
-    assert float(Fraction(found, 2**1000)) == pytest.approx(-np.log(0.95), rel=1e-12)
+    largest = law.largest_significant_t(1.0)
+    assert float(Fraction(largest, 2**1000)) == pytest.approx(-np.log(0.95), rel=1e-12)
 
 
 @settings(max_examples=200)
@@ -203,18 +203,18 @@ def test_rounded_accuracy_stands_for_every_count_that_rounds_to_it(n, decimals) 
         # |c / n - units / scale| <= 1 / (2 scale), in integers.
         near = np.flatnonzero(abs(2 * counts * scale - 2 * units * n) <= n)
         if near.size:
-            found = correct_counts(float(printed), n, decimals=decimals)
-            assert found == (near[0], near[-1])
+            ends = correct_counts(float(printed), n, decimals=decimals)
+            assert ends == (near[0], near[-1])
         else:
             with pytest.raises(ValueError, match=r"\bacc"):
                 correct_counts(float(printed), n, decimals=decimals)
 
 
 def test_rounded_accuracy_gives_a_range_of_p_values() -> None:
-    found = max_random_p_value(0.3, 100, 0.25, 10, decimals=1)
-    assert isinstance(found, PValueRange)
-    assert found.low == max_random_p_value(None, 100, 0.25, 10, num_correct=35)
-    assert found.high == max_random_p_value(None, 100, 0.25, 10, num_correct=25)
+    p_values = max_random_p_value(0.3, 100, 0.25, 10, decimals=1)
+    assert isinstance(p_values, PValueRange)
+    assert p_values.low == max_random_p_value(None, 100, 0.25, 10, num_correct=35)
+    assert p_values.high == max_random_p_value(None, 100, 0.25, 10, num_correct=25)
 
 
 LAW = MaxOrderStatisticPoissonBinomial(20, 0.5)

@@ -17,11 +17,6 @@ PAGES = [
 ]
 
 
-def test_there_are_pages_to_convert() -> None:
-    assert len(PAGES) >= 20
-    assert len({path.parent for path in PAGES if "case_studies" in path.parts}) == 7
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_page_opens_as_a_notebook_with_all_its_cells(page: Path, tmp_path: Path) -> None:
     text = page.read_text()

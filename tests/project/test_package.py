@@ -51,18 +51,20 @@ def _modules_after(code: str) -> set[str]:
     return {*names, *(name.partition(".")[0] for name in names)}
 
 
-def test_array_functions_load_neither_tables_nor_samplers_nor_plots() -> None:
-    loaded = _modules_after(
-        "import bayesatk as bk; bk.decide, bk.models; bk.published.pass_at_k([[0, 1]], 1)"
-    )
-    assert {"numpy", "bayesatk.published"} <= loaded
-    assert not loaded & {"pandas", "xarray", "arviz", "pymc", "pytensor", "numba", "matplotlib"}
-
-
-def test_evaluate_loads_no_sampler() -> None:
-    loaded = _modules_after("import bayesatk as bk; bk.evaluate([[0, 1]], 'pass@1', rng=1)")
-    assert "bayesatk.posterior" in loaded
-    assert not loaded & {"pymc", "pytensor", "numba", "nutpie", "matplotlib"}
+@pytest.mark.parametrize(
+    ("code", "needed", "heavy"),
+    [
+        ("bk.decide, bk.models; bk.published.pass_at_k([[0, 1]], 1)", "bayesatk.published",
+         {"pandas", "xarray", "arviz", "pymc", "pytensor", "numba", "matplotlib"}),
+        ("bk.evaluate([[0, 1]], 'pass@1', rng=1)", "bayesatk.posterior",
+         {"pymc", "pytensor", "numba", "nutpie", "matplotlib"}),
+    ],
+    ids=["array functions", "evaluate"],
+)  # fmt: skip
+def test_what_is_not_used_is_not_imported(code, needed, heavy) -> None:
+    loaded = _modules_after(f"import bayesatk as bk; {code}")
+    assert needed in loaded
+    assert not loaded & heavy
 
 
 def test_no_example_prints_the_last_bit() -> None:
@@ -122,8 +124,8 @@ def test_twins_and_plots_name_each_other(one: str, other: str) -> None:
 def test_see_also_names_what_exists() -> None:
     for place, name in NAMES:
         text = inspect.getdoc(getattr(place, name)) or ""
-        for found in re.findall(r"^bayesatk\.([\w.]+)(?:, | : )", text, re.MULTILINE):
-            assert inspect.getdoc(_public(found)), f"{name}: See Also {found}"
+        for target in re.findall(r"^bayesatk\.([\w.]+)(?:, | : )", text, re.MULTILINE):
+            assert inspect.getdoc(_public(target)), f"{name}: See Also {target}"
 
 
 def test_functions_that_messages_and_docstrings_name_exist() -> None:

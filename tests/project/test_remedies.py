@@ -143,7 +143,7 @@ def parameters(function: object) -> set[str]:
 
 
 def test_names_and_arguments_that_messages_propose_exist() -> None:
-    wrong, found = [], 0
+    wrong, calls = [], 0
     for where, text in messages():
         for call in re.finditer(r"\b(?:bayesatk|bk)((?:\.[A-Za-z_]\w*)+)(?:\(([^()]*)\))?", text):
             named, known = bk, True
@@ -154,9 +154,9 @@ def test_names_and_arguments_that_messages_propose_exist() -> None:
             arguments = re.findall(r"\b(\w+)=", call[2] or "")
             if not known or (arguments and not parameters(named) >= {*arguments}):
                 wrong.append(f"{where}: {call[0]}")
-            found += 1
+            calls += 1
         for name, call in re.findall(r"(?<![\w.'])([A-Z][a-z]+[A-Z]\w+)\(([^()]*)\)?", text):
             if name in PUBLIC and not re.search(r"{}|^\.\.\.", call):  # a repr
                 wrong.append(f"{where}: {name} without its place")
     assert not wrong
-    assert found > 60
+    assert calls > 60

@@ -115,17 +115,6 @@ def test_every_page_with_code_is_executed() -> None:
     assert pages == EXECUTED
 
 
-def test_no_page_samples_unless_marked_slow() -> None:
-    for page in LONGER:
-        assert not any("bk.sample(data" in code for _, _, code in cells(page))
-    for page in SAMPLING:
-        assert (
-            1
-            <= sum(len(re.findall(r"[bp][km]\.sample\(", code)) for _, _, code in cells(page))
-            <= 2
-        )
-
-
 @pytest.mark.parametrize(
     "page",
     [*SAMPLING, *LONGER, *SHOWING, "metrics", "command_line", "contributing"],

@@ -69,8 +69,8 @@ def test_means_over_questions() -> None:
     counts = [395, 300, 12]
     for row, c in zip(R, counts, strict=True):
         row[:c] = 1
-    each = [witness.posterior_moments(credit, c + 1, 401 - c) for c in counts]
-    mean, variance = (sum(column, Fraction(0)) for column in zip(*each, strict=True))
+    moments = [witness.posterior_moments(credit, c + 1, 401 - c) for c in counts]
+    mean, variance = (sum(column, Fraction(0)) for column in zip(*moments, strict=True))
     assert_interval(published.mg_pass_at_k_ci(R, 300), mean / 3, variance / 9)
 
 
@@ -79,8 +79,8 @@ def test_means_over_questions() -> None:
 def test_expected_credit_of_a_new_question(name: str, k: int, trials: int) -> None:
     credit = witness.credit_by_definition(name.replace("auc@", "auc"), k)
     for c in counts_of(trials):
-        found = FAMILIES[name].at(k).predictive(c + 1.0, trials - c + 1.0)
-        assert_close(float(found), witness.power_mean(credit, 1, c + 1, trials - c + 1), MEAN)
+        predicted = FAMILIES[name].at(k).predictive(c + 1.0, trials - c + 1.0)
+        assert_close(float(predicted), witness.power_mean(credit, 1, c + 1, trials - c + 1), MEAN)
 
 
 # Scored categories
@@ -92,7 +92,7 @@ def best_moments(counts: list[int], steps: list[Fraction], k: int) -> tuple[Frac
     It is the sum of steps less those that no trial exceeds, of probability F_c^k; with b <= c,
     F_b / F_c and F_c are independent Betas.
     """
-    upto = np.cumsum([c + 1 for c in counts]).tolist()
+    cumulative = np.cumsum([c + 1 for c in counts]).tolist()
 
     def power(below: int, whole: int, times: int) -> Fraction:
         top, bottom = 1, 1
@@ -100,13 +100,13 @@ def best_moments(counts: list[int], steps: list[Fraction], k: int) -> tuple[Frac
             top, bottom = top * (below + i), bottom * (whole + i)
         return Fraction(top, bottom)
 
-    missed = [power(below, upto[-1], k) for below in upto[:-1]]
+    missed = [power(below, cumulative[-1], k) for below in cumulative[:-1]]
     mean = sum((w * (1 - m) for w, m in zip(steps, missed, strict=True)), Fraction(0))
     variance = Fraction(0)
-    for b, low in enumerate(upto[:-1]):
-        for c, high in enumerate(upto[: b + 1]):
+    for b, low in enumerate(cumulative[:-1]):
+        for c, high in enumerate(cumulative[: b + 1]):
             small, large = min(low, high), max(low, high)
-            both = power(small, large, k) * power(large, upto[-1], 2 * k)
+            both = power(small, large, k) * power(large, cumulative[-1], 2 * k)
             times = 1 if b == c else 2
             variance += times * steps[b] * steps[c] * (both - missed[b] * missed[c])
     return mean, variance

@@ -179,6 +179,6 @@ def test_scores_of_any_size_are_only_units(size) -> None:
     matrix, w = [[0, 1, 2], [2, 2, 1]], np.array([-1.0, 0.25, 0.5])
     for function in (bk.published.bayes, bk.published.avg):
         with np.errstate(all="raise"):
-            found = function(matrix, w * size)
-        np.testing.assert_allclose(found, np.array(function(matrix, w)) * size, rtol=1e-14)
+            scaled = function(matrix, w * size)
+        np.testing.assert_allclose(scaled, np.array(function(matrix, w)) * size, rtol=1e-14)
     assert bk.published.bayes([[0, 1]], [0.0, 0.0]) == (0.0, 0.0)

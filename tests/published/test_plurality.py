@@ -21,14 +21,14 @@ def rising(a, v):
 
 def elections(k, ways):
     """Every division of k votes with a weight other than zero."""
-    first, *others = ways
-    if not others:
+    first, *other_ways = ways
+    if not other_ways:
         if first[k]:
             yield (k,), first[k]
         return
     for v, weight in enumerate(first[: k + 1]):
         if weight:
-            for votes, weight_of_others in elections(k - v, others):
+            for votes, weight_of_others in elections(k - v, other_ways):
                 yield (v, *votes), weight * weight_of_others
 
 
@@ -99,16 +99,16 @@ def test_small_questions_are_the_enumerated_elections(law, case):
     most = min(7, sum(counts) + (unanswered or 0)) if law == "finite" else 7
     counts, correct, ks = counts.tolist(), correct.tolist(), [*range(most, 0, -1), most]
     expected = [enumerated(counts, correct, k, law, alpha, unanswered) for k in ks]
-    found = ask(law, counts, correct, ks, unanswered, alpha=float(alpha))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    credit = ask(law, counts, correct, ks, unanswered, alpha=float(alpha))
+    np.testing.assert_allclose(credit, expected, rtol=0, atol=1e-12)
 
 
 @every_law
 def test_questions_of_different_sizes_are_judged_one_by_one(law):
-    """Rows filled up with nothing; equal counts of which other answers are correct."""
+    """Rows filled up with nothing; equal counts with others correct, or unanswered."""
     rows = [[3, 1, 1], [4], [1, 0, 2, 2], [2, 5], [2, 5], [2, 5]]
     rights = [[True, False, False], [False], [False, True, True, False], [True, True],
-              [False, True], [True, False]]  # fmt: skip
+              [False, True], [False, True]]  # fmt: skip
     unanswered = [1, 2, 0, 3, 3, 0]
     sizes = [sum(row) + u for row, u in zip(rows, unanswered, strict=True)]
     scale = np.array(sizes if law == "latent" else [1] * len(rows))
@@ -117,20 +117,20 @@ def test_questions_of_different_sizes_are_judged_one_by_one(law):
         for i, row in enumerate(rows):
             counts[i, : len(row)] = np.array(row) / scale[i]
             correct[i, : len(row)] = rights[i]
-        found = plurality_at_k(counts, correct, [1, 3, 5], law, unanswered=unanswered / scale)
+        credit = plurality_at_k(counts, correct, [1, 3, 5], law, unanswered=unanswered / scale)
         expected = [
             [enumerated(row, right, k, law, 1, u) for k in (1, 3, 5)]
             for row, right, u in zip(rows, rights, unanswered, strict=True)
         ]
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(credit, expected, rtol=0, atol=1e-12)
 
 
 def test_fewer_votes_of_three_marked_questions():
     """Three of CCCII: ten draws; CCC and six CCI win, three CII tie three ways: (7 + 1)/10."""
     marked = [[3, 1, 1, -1, -1], [1, 1, 1, 1, 1], [3, 1, 1, -1, -1]]  # ICCCI, IIIIC, IICCC
-    found = plurality_at_k(marked, [[True, False, False, False, False]] * 3, [1, 2, 3, 4])
+    credit = plurality_at_k(marked, [[True, False, False, False, False]] * 3, [1, 2, 3, 4])
     expected = [[3 / 5, 3 / 5, 4 / 5, 1], [1 / 5] * 4, [3 / 5, 3 / 5, 4 / 5, 1]]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(credit, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("law", ["latent", "posterior"])
@@ -138,8 +138,8 @@ def test_questions_with_nothing_seen_keep_their_law(law):
     """Under the posterior law the prior alone speaks; under the latent law nobody ever answers."""
     counts, correct, unanswered = [0, 0, 0], [True, False, True], 3
     expected = [enumerated(counts, correct, k, law, 1, unanswered) for k in range(1, 6)]
-    found = ask(law, counts, correct, [1, 2, 3, 4, 5], unanswered)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    credit = ask(law, counts, correct, [1, 2, 3, 4, 5], unanswered)
+    np.testing.assert_allclose(credit, expected, rtol=0, atol=1e-12)
 
 
 @every_law
@@ -222,8 +222,8 @@ def test_votes_far_beyond_the_counts_are_the_enumerated_elections(k):
 def test_two_answers_far_beyond_the_counts_are_a_beta_binomial(k, a, b, alpha):
     law = stats.betabinom(k, a + alpha, b + alpha)
     expected = law.sf(k // 2) + (law.pmf(k // 2) / 2 if k % 2 == 0 else 0)
-    found = plurality_at_k([a, b], [True, False], k, "posterior", alpha)
-    assert found == pytest.approx(expected, rel=1e-9)
+    credit = plurality_at_k([a, b], [True, False], k, "posterior", alpha)
+    assert credit == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("k", [300, 501])
@@ -231,15 +231,15 @@ def test_two_answers_far_beyond_the_counts_are_a_beta_binomial(k, a, b, alpha):
 def test_two_known_probabilities_and_many_votes_are_a_binomial(k, p):
     law = stats.binom(k, p)
     expected = law.sf(k // 2) + (law.pmf(k // 2) / 2 if k % 2 == 0 else 0)
-    found = plurality_at_k([p, 1 - p], [True, False], k, "latent")
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-250)
+    credit = plurality_at_k([p, 1 - p], [True, False], k, "latent")
+    assert credit == pytest.approx(expected, rel=1e-9, abs=1e-250)
 
 
 @pytest.mark.parametrize("k", [1, 2, 200])
 @every_law
 def test_two_hundred_equal_answers_win_alike(law, k):
-    found = ask(law, [1] * 200, np.arange(200) % 29 == 0, k)
-    assert found == pytest.approx(7 / 200, rel=1e-11)
+    credit = ask(law, [1] * 200, np.arange(200) % 29 == 0, k)
+    assert credit == pytest.approx(7 / 200, rel=1e-11)
 
 
 @pytest.mark.parametrize("k", [1, 2, 40])
@@ -252,10 +252,10 @@ def test_answers_of_probability_zero_do_not_vote(k):
 @pytest.mark.parametrize("alpha", [1e-9, 1e9])
 def test_extreme_priors_keep_to_their_limits(alpha):
     # No prior weight: an answer never seen never comes. All of it: every answer is alike.
-    found = plurality_at_k(
+    credit = plurality_at_k(
         [3, 1, 0, 0], [False, False, True, False], [1, 5, 40], "posterior", alpha
     )
-    np.testing.assert_allclose(found, 0 if alpha < 1 else 0.25, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(credit, 0 if alpha < 1 else 0.25, rtol=0, atol=1e-6)
     favourite = plurality_at_k([3, 1, 0, 0], [True, False, False, False], 1, "posterior", alpha)
     assert favourite == pytest.approx((3 + alpha) / (4 + 4 * alpha), rel=1e-12)
 

@@ -14,8 +14,8 @@ def test_rat_tumours_under_the_books_prior() -> None:
     rats, prior = bk.datasets.rat_tumors(), bk.priors.HyperPrior.bda3()
     fit = bk.evaluate(rats, "bayes", prior=prior, keep=["p"], rng=1)
     sampled = bk.sample(rats, "bayes", prior=prior, keep=["p"], draws=4000, rng=2, progress=False)
-    found = bk.verify(fit, sampled, alpha=FALSE_ALARM)
-    assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
+    verified = bk.verify(fit, sampled, alpha=FALSE_ALARM)
+    assert verified.verdict == "agree", verified.table.query("verdict != 'agree'").to_string()
     for tree, tolerance in ((fit, 5.0), (sampled, 8.0)):  # Monte Carlo errors at full efficiency
         draws = tree["posterior"].to_dataset().isel(system=0).stack(sample=("chain", "draw"))
         error = tolerance / np.sqrt(draws.sizes["sample"])
