@@ -344,6 +344,8 @@ def test_systems_are_chosen_by_name(table, tmp_path) -> None:
     assert "--system must be among" in refused("compare", path, *options, "--system", "nobody")
     stated = ("--difficulty", "a=0.6,0.3", "--width", 0.2, "--system", "a")
     assert "--system chooses systems of a FILE" in refused("plan", "-m", "pass@1", *stated)
+    unnamed = ("plan", "--width", 0.2, "--json", "--difficulty", "0.6,0.3")
+    assert json.loads(succeeded(*unnamed)) == json.loads(succeeded(*unnamed[:-1], "system=0.6,0.3"))
 
 
 # ------------------------------------------------------------------ sampling, guessing, reports

@@ -59,6 +59,7 @@ BOTH = "new.csv --baseline main.csv"
 
 
 @pytest.mark.parametrize(("line", "words"), [
+    (f"{BOTH} --policy gate.toml --system a --system b --system c", "must name the system of FILE"),
     ("new.csv --policy gate.toml", "give FILE of the new system and --baseline FILE"),
     (BOTH, "give either --policy FILE or --metric and"),
     (f"{BOTH} -m pass@1", "--metric pass@1 --margin 0.02"),
@@ -132,6 +133,20 @@ def test_the_first_system_named_is_the_new_one(tmp_path) -> None:
             role: right[name] / 4 for role, name in zip(("new", "baseline"), systems, strict=True)
         }
         assert done.exit_code == code
+
+
+def test_files_of_several_systems_name_the_one_of_each(tmp_path) -> None:
+    right = {"weak": 1, "strong": 3}
+    rows = [f"{name},{i},{int(i % 4 < right[name])}" for name in right for i in range(24)]
+    for file in ("new.csv", "old.csv"):
+        (tmp_path / file).write_text("\n".join(["system,task,passed", *rows]))
+    asked = (tmp_path / "new.csv", "--baseline", tmp_path / "old.csv", "-m", "pass@1")
+    asked += ("--margin", 0.1, "--json")
+    assert "--system NEW --system BASELINE" in " ".join(run(*asked).stderr.split())
+    for names, values in ((["weak"], (0.25, 0.25)), (["weak", "strong"], (0.25, 0.75))):
+        chosen = [text for name in names for text in ("--system", name)]
+        answer = json.loads(run(*asked, *chosen).stdout)
+        assert answer["observed"] == dict(zip(("new", "baseline"), values, strict=True))
 
 
 def test_the_workflow_of_the_docs_has_commands_that_exist() -> None:

@@ -104,6 +104,21 @@ def test_a_claim_never_contradicts_its_table(result) -> None:
         assert again.startswith(sentence)  # the notes of the fit follow
 
 
+def test_a_pair_that_stays_open_with_an_interval_beyond_zero_says_why() -> None:
+    rng = np.random.default_rng(2)
+    p = rng.beta(0.9, 0.9, 40)[:, None]
+    shifts = {"b": -0.01, "a": 0.06, "c": -0.05, "d": -0.06}
+    runs = {name: rng.binomial(1, np.clip(p + by, 0, 1), (40, 3)) for name, by in shifts.items()}
+    compared = bk.compare(bk.evaluate(runs, "pass@1", rng=1))
+    row = bk.table(compared, "comparison", of="a", against="c").query("target == 'population'")
+    assert row["verdict"].item() == "not separated"
+    assert row["ci_lower"].item() > 0
+    reason = "; of 4 systems orders are declared as long as all of them are right together with"
+    assert f"{reason} probability 0.975." in row["sentence"].item()
+    pair = bk.table(compared, "comparison", of="b", against="c")
+    assert not pair["sentence"].str.contains("declared").any()  # zero is inside
+
+
 def test_a_level_gives_what_was_observed_then_the_posterior(ragged) -> None:
     fit = bk.evaluate(ragged, "pass@1,8 pass^1", rng=1)
     rows = bk.table(fit).set_index(["system", "metric", "target"])
@@ -149,6 +164,15 @@ def test_what_cannot_be_claimed_is_refused(compared, options, message) -> None:
     fit = bk.evaluate({"a": [[1, 0]] * 4, "b": [[1, 1]] * 4}, "pass@1", pooling="none", rng=1)
     with pytest.raises(ValueError, match=message):
         claim(bk.compare(fit) if compared else fit, **options)
+
+
+def test_a_tier_names_its_best_system_first() -> None:
+    rng = np.random.default_rng(2)
+    p = rng.beta(0.9, 0.9, 40)[:, None]
+    shifts = {"last": -0.4, "second": -0.01, "first": 0.06}
+    runs = {name: rng.binomial(1, np.clip(p + by, 0, 1), (40, 3)) for name, by in shifts.items()}
+    compared = bk.compare(bk.evaluate(runs, "pass@1", rng=1))
+    assert claim(compared, target="questions").endswith("there are 2 tiers: first, second > last.")
 
 
 @pytest.mark.long

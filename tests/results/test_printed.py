@@ -65,7 +65,7 @@ def test_pairs_are_printed_once_with_a_sentence_and_notes() -> None:
     ]  # fmt: skip
     assert not [sentence for sentence in table["sentence"] if sentence in shown]
     assert "3 systems scored " in shown
-    assert "Systems of one tier are not separated" in shown
+    assert "declared worse than one of it" in shown
     of_two = str(bk.table(bk.compare(fit.sel(system=[first, last]))))
     assert "P(better)" in of_two.splitlines()[-1 - len(bk.Result.of(fit).notes_on())]
     notes = bk.Result.of(fit).notes_on()

@@ -49,7 +49,7 @@ def plan(
     metric : -m
         One metric, such as 'pass@4'.
     difficulty
-        In place of a pilot: --difficulty SYSTEM=MEAN,ICC, once or twice. With a pilot:
+        In place of a pilot: --difficulty MEAN,ICC, or SYSTEM=MEAN,ICC twice. With a pilot:
         averaged, beta, inflated or mixture, the shape of its difficulties.
     width
         Desired width of the interval.
@@ -62,18 +62,17 @@ def plan(
     correlation
         Correlation of the difficulties of two systems.
     """
-    by_statement = any("=" in text for text in difficulty or [])
+    by_statement = any("," in text for text in difficulty or [])
     if by_statement == bool(reading.files):
-        raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
+        raise ValueError("give a pilot FILE or --difficulty MEAN,ICC, one of the two.")
     if by_statement and reading.system:
         raise ValueError("--system chooses systems of a FILE; name them in --difficulty instead.")
-    stated = pairs(difficulty, "--difficulty") if by_statement else {}
+    source: Any = _stated_difficulty(difficulty or []) if by_statement else None
     check_output(delivery.output, reading.files)
     data = None if by_statement else reading.load(delivery.output)
     from bayesatk.comparison.plans.planning import plan as draw_up
     from bayesatk.posterior.evaluate import evaluate
 
-    source: Any = {name: list(map(float, text.split(","))) for name, text in stated.items()}
     if data is not None:
         source = evaluate(
             data, metric, difficulty=families(difficulty), population=population, rng=0,
@@ -239,8 +238,8 @@ def gate(
     only_shared : --shared
         Use the questions that both systems tried.
     system
-        In place of --baseline: of FILE, first the new system, then the baseline; FILE may be a
-        saved result (.nc), whose model then decides.
+        First the new system, then the baseline: both of FILE, or of FILE and of --baseline;
+        one name for both of these. Alone, FILE may be a saved result (.nc), whose model decides.
     seed
         Seed of the draws.
     markdown
@@ -299,7 +298,7 @@ def _gate(
     from bayesatk.results.selection import systems_of
 
     file, *more = reading.files
-    if not systems or not file.endswith(RESULTS[:2]):
+    if baseline is not None or not systems or not file.endswith(RESULTS[:2]):
         outcomes = reading.load(output, read=_both(baseline, systems), endings=_GATE_ENDINGS)
         with working("Deciding ...", silent):
             return gate_of(outcomes, rules, shared=only_shared, rng=seed)
@@ -315,18 +314,29 @@ def _gate(
 
 
 def _both(baseline: Path | None, systems: list[str] | None) -> Callable[..., Any]:
-    """Return what reads the new system and the baseline: of two sources, or both of one."""
+    """Return what reads the new system and the baseline: of a source each, or both of one."""
 
     def read_both(source: Any, **options: Any) -> Any:
         from bayesatk.comparison.gates.gate import joined_outcomes
         from bayesatk.io.load import load
 
-        if systems:
+        if baseline is None:
             data = load(source, **options)
-            return joined_outcomes(*(of_systems(data, [name]) for name in systems))
+            return joined_outcomes(*(of_systems(data, [name]) for name in systems or []))
         if isinstance(source, dict):
             raise ValueError("files must go without NAME= here: they are of the new system.")
-        return joined_outcomes(load(source, **options), load(str(baseline), **options))
+        both = [load(source, **options), load(str(baseline), **options)]
+        if systems:
+            named = zip(both, (systems[0], systems[-1]), strict=True)
+            both = [of_systems(data, [name]) for data, name in named]
+        for data in both:
+            if len(data.systems) > 1:
+                raise ValueError(
+                    f"a file has the systems {', '.join(map(str, data.systems))[:200]}. Name the "
+                    "one of each file: --system NEW --system BASELINE, or once if they have one "
+                    "name."
+                )
+        return joined_outcomes(*both)
 
     return read_both
 
@@ -379,9 +389,14 @@ def _check_gate(
             "--design takes --difficulty MEAN,ICC, --questions and --trials, and no FILE.",
         ),
         (
-            system and (baseline is not None or len(set(system)) != 2),
-            "--system must name two systems of FILE, the new one and the baseline, and goes "
-            f"without --baseline; got {', '.join(system)}. Write --system NEW --system BASELINE.",
+            system and baseline is None and len(set(system)) != 2,
+            "--system must name two systems of FILE, the new one and the baseline; "
+            f"got {', '.join(system)}. Write --system NEW --system BASELINE.",
+        ),
+        (
+            baseline is not None and len(system) > 2,
+            "--system must name the system of FILE and that of --baseline; "
+            f"got {', '.join(system)}. Write --system NEW --system BASELINE.",
         ),
         (
             not design and (not reading.files or (baseline is None and not system) or any(stated)),
@@ -392,6 +407,19 @@ def _check_gate(
     ):
         if is_wrong:
             raise ValueError(message)
+
+
+def _stated_difficulty(texts: list[str]) -> list[float] | dict[str, list[float]]:
+    """Return mean and intraclass correlation: of one system, or by the names of systems.
+
+    Examples
+    --------
+    >>> _stated_difficulty(["0.6,0.3"]), _stated_difficulty(["a=0.6,0.3", "b=0.7,0.3"])
+    ([0.6, 0.3], {'a': [0.6, 0.3], 'b': [0.7, 0.3]})
+    """
+    if len(texts) == 1 and "=" not in texts[0]:
+        return _mean_and_icc(texts[0])
+    return {name: _mean_and_icc(text) for name, text in pairs(texts, "--difficulty").items()}
 
 
 def _mean_and_icc(text: str) -> list[float]:

@@ -25,8 +25,8 @@ def exact_loo(fit: Fit) -> "az.ELPDDataLOO":
 
     It is the sum over questions of the log probability of a question's count given all other
     questions of the same system, with the question's success probability integrated out. No
-    importance sampling is used; ``pareto_k`` is zero everywhere, for ArviZ. All prior trials are
-    given, also those of the question itself.
+    importance sampling is used, so there is no ``pareto_k``. All prior trials are given, also those
+    of the question itself.
 
     Parameters
     ----------
@@ -100,7 +100,6 @@ def _loo(fit: Result, predictions: _Predictions) -> "az.ELPDDataLOO":
         warning=False,
         good_k=0.7,
         elpd_i=pointwise,
-        pareto_k=xr.zeros_like(pointwise),
     )
 
 

@@ -373,7 +373,8 @@ def joined_outcomes(new: object, baseline: object) -> Outcomes:
         if len(outcomes.systems) != 1:
             raise ArgumentError(
                 name,
-                f" must be of one system; it has {outcomes.systems!r:.200}. Give one.",
+                f" must be of one system; it has {outcomes.systems!r:.200}. Give one: "
+                f"bayesatk.tally(data).sel(system={outcomes.systems[0]!r:.60}).",
             )
     scores = _common_scores(both)
     counts = [

@@ -213,7 +213,21 @@ class PairSentences:
             number_words(row[name], sign=True) for name in ("mean", "ci_lower", "ci_upper")
         )
         percent = f"{100 * self._result.ci_prob:g}%"
-        return f"{text}: {mean} ({percent} interval {low} to {high}), {', '.join(chances)}."
+        text += f": {mean} ({percent} interval {low} to {high}), {', '.join(chances)}"
+        if verdict == OPEN and row["ci_lower"] * row["ci_upper"] > 0.0:
+            text += f"; {self._why_not_separated()}"
+        return f"{text}."
+
+    def _why_not_separated(self) -> str:
+        """Say what a pair lacks whose interval does not contain zero."""
+        sure = 1.0 - 0.5 * self._attrs["alpha"]
+        number = len(self._result.systems)
+        if number == 2:
+            return f"an order is declared if it is right with probability {sure:g}"
+        return (
+            f"of {number} systems orders are declared as long as all of them are right together "
+            f"with probability {sure:g}"
+        )
 
     def tiers(self, metric: Metric, target: str) -> str:
         """Say how many systems there are, and which are in which tier."""
@@ -237,22 +251,26 @@ class PairSentences:
         tier = self._tiers(metric, self._result.targets.index(target))
         if tier.max() == 1:
             return f"{text}they are not separated: all are in one tier."
+        mean = metric_values(result.statistics, metric).sel(target=target, statistic="mean")
+        order = np.argsort(-result.scale.direction * mean.values, kind="stable")
         levels = [
-            few_names(names[tier == level].tolist()) for level in range(1, int(tier.max()) + 1)
+            few_names(names[order][tier[order] == level].tolist())
+            for level in range(1, int(tier.max()) + 1)
         ]
         ahead_of = " > " if result.scale.direction > 0 else " < "
         return f"{text}there are {len(levels)} tiers: {ahead_of.join(levels)}."
 
 
 def tier_rule(alpha: float) -> str:
-    """Say what systems of one tier have in common.
+    """Say where tiers end.
 
     Examples
     --------
     >>> tier_rule(0.05).partition("; ")[2]
-    'all pairs that are, are in the right order together with probability 0.975 or more.'
+    'all orders that are declared are right together with probability 0.975 or more.'
     """
     return (
-        "Systems of one tier are not separated; all pairs that are, are in the right order "
-        f"together with probability {1.0 - alpha / 2.0:g} or more."
+        "In the order of means, a tier ends where the next system is declared worse than one of "
+        "it; all orders that are declared are right together with probability "
+        f"{1.0 - alpha / 2.0:g} or more."
     )
