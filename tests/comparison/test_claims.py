@@ -210,6 +210,13 @@ def test_below_pairs_of_several_systems_stand_their_tiers_and_no_single_pair(mar
     assert pair["sentence"][1] in str(pair).splitlines()
 
 
+def test_a_claim_says_how_many_questions_have_enough_trials() -> None:
+    marks = [[1, 0, 1, 0]] * 4 + [[1, 0]] * 6 + [[1, 1, 0, 1]] * 4
+    fit = bk.evaluate(marks, "pass@1,4", difficulty="beta", rng=1)
+    assert "those of 14 with 4 trials or more" in claim(fit, "pass@4")
+    assert "trials or more" not in claim(fit, "pass@1")
+
+
 def test_a_note_stays_with_the_claim_on_each_metric_that_it_is_about() -> None:
     scores = bk.tally([[0.0], [1.0], [0.5]] * 4, scores="numbers")
     fit = bk.evaluate(scores, "mean max@2,4 min@1", rng=1)

@@ -5,6 +5,7 @@ import warnings
 import arviz as az
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import bayesatk as bk
 
@@ -44,6 +45,16 @@ def test_what_a_beta_cannot_make_is_flagged_in_words(shape, check, words) -> Non
     )
     assert row["flagged"]
     assert words in row["sentence"]
+
+
+def test_impossible_questions_beside_a_covariate_are_flagged() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=200)
+    p = np.where(rng.random(200) < 0.2, 0.0, expit(0.5 + 0.7 * x))
+    data = bk.tally((rng.binomial(8, p), np.full(200, 8)), covariates={"x": x})
+    fit = bk.evaluate(data, "pass@1", covariates=["x"], rng=1)
+    rows = bk.checks.criticise(fit, rng=1).set_index("check")
+    assert rows.loc["questions never solved minus rarely solved", "flagged"]
 
 
 @pytest.mark.long
