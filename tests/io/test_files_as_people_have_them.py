@@ -67,7 +67,7 @@ def test_arms_with_prompts_of_their_own_are_named(tmp_path):
             for q, mark in enumerate(marks)]  # fmt: skip
     path = csv(tmp_path, "scaffold,prompt,correct", rows)
     _, named = doubted(path, "one value of column 'scaffold'")
-    message = refused(lambda: bk.load(path, **named), "has no trials")
+    message = refused(lambda: bk.load(path, **named), "no two of the 2 systems")
     data = bk.load(path, **named, missing=remedy(message, "missing"))
     assert shares(data) == {"plain": 0.333, "careful": 1.0}
 
@@ -314,7 +314,9 @@ def test_counts_of_several_systems_side_by_side(tmp_path):
         refused(lambda columns=wrong: bk.load(both, columns=columns), "as many systems")
 
 
-@pytest.mark.parametrize(("no", "yes"), [("no", "yes"), ("No", "Yes"), ("0", "1")])
+@pytest.mark.parametrize(
+    ("no", "yes"), [("no", "yes"), ("No", "Yes"), ("0", "1"), ("FAIL", "Pass"), ("wrong", "RIGHT")]
+)
 def test_common_names_of_columns_and_marks(tmp_path, no, yes):
     rows = [("a", 1, yes), ("a", 2, no), ("a", 3, ""), ("b", 1, yes), ("b", 2, yes)]
     path = csv(tmp_path, "q,trial,exact_match", rows)
@@ -387,9 +389,7 @@ def test_rows_of_one_task_are_its_trials(tmp_path):
     episodes = [{"episode_id": n, "steps": 9, "done": n % 4 == 0, "return": n / 3}
                 for n in range(20)]  # fmt: skip
     path = written_json(tmp_path / "e.json", {"summary": {"episodes": 20}, "episodes": episodes})
-    message = refused(
-        lambda: bk.load(path), "Marks of 0 and 1 are in 'done'", "all rows are trials"
-    )
+    message = refused(lambda: bk.load(path), "Marks are in 'done'", "all rows are trials")
     told = remedy(message[message.index("if all rows") :], "columns")
     assert only(bk.load(path, columns=told)) == {"all rows": (15, 5, 0)}
 
@@ -432,7 +432,7 @@ def test_outcomes_that_the_first_record_lacks_are_missing(tmp_path):
 def test_only_columns_of_marks_are_said_to_hold_marks(tmp_path):
     rows = [("a", 1, 0, 1), ("a", 2, 1, 0), ("b", 1, 3, 1)]
     path = csv(tmp_path, "task,run_idx,solved_of_3,verified", rows)
-    message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'verified'\\.")
+    message = refused(lambda: bk.load(path), "Marks are in 'verified'\\.")
     assert only(bk.load(path, columns=remedy(message, "columns"))) == {
         "a": (1, 1, 0), "b": (0, 1, 0)
     }  # fmt: skip
@@ -442,14 +442,14 @@ def test_flags_and_shares_are_not_proposed_as_outcomes(tmp_path):
     """A setting that differs is none, though the marks are all the same; nor is a share of 0."""
     rows = [("m", q, int(q == "b"), True) for q in "abc"]
     path = csv(tmp_path, "model,task,disable_tool_choice,part_correct", rows)
-    message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'part_correct'\\.")
+    message = refused(lambda: bk.load(path), "Marks are in 'part_correct'\\.")
     assert only(bk.load(path, columns=remedy(message, "columns")))["a"] == (0, 1, 0)
     path = csv(tmp_path, "split,success_rate,n_episodes", [("near", 0.0, 10.0), ("far", 0.0, 10.0)])
     message = refused(lambda: bk.load(path), "Counts or rates may be in 'success_rate', 'n_epi")
     told = remedy(message, "columns") | {"question": "split"}
     assert only(bk.load(path, columns=told)) == {"near": (10, 0, 0), "far": (10, 0, 0)}
     path = csv(tmp_path, "task,generated_ok", [("a", 1), ("b", 0)])  # a mark, and no rate
-    refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'generated_ok'")
+    refused(lambda: bk.load(path), "Marks are in 'generated_ok'")
     path = csv(tmp_path, "challenge,times_passed,times_failed", [("a", 3, 1), ("b", 2, 2)])
     message = refused(lambda: bk.load(path), "'times_passed', 'times_failed'")
     told = remedy(message, "columns") | {"question": "challenge"}
@@ -557,7 +557,7 @@ def test_counts_and_constants_are_no_marks(tmp_path):
     path = csv(tmp_path, "task,reward,passed,failed,done", rows)
     assert only(bk.load(path)) == {"t0": (0, 1, 0), "t1": (0, 1, 0), "t2": (1, 0, 0)}
     path = csv(tmp_path, "task,verdict,exit_code,energy", [("a", 1, 0, 0.0), ("b", 0, 0, 0.0)])
-    refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'verdict'\\.")
+    refused(lambda: bk.load(path), "Marks are in 'verdict'\\.")
     path = csv(tmp_path, "task,model,n,accuracy", [("a", "m", 30, 0.5), ("b", "m", 30, 0.1)])
     message = refused(lambda: bk.load(path), "may be in 'n', 'accuracy'|may be in 'accuracy', 'n'")
     assert only(bk.load(path, columns=remedy(message, "columns"))) == {
@@ -576,7 +576,7 @@ def test_documents_whose_keys_are_questions(tmp_path):
     path = written_json(tmp_path / "o.json", {
         f"q{q}": {"query": "x", "summary": {"reward": float(q)}} for q in range(2)
     })  # fmt: skip
-    message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'summary.reward'")
+    message = refused(lambda: bk.load(path), "Marks are in 'summary.reward'")
     assert only(bk.load(path, columns=remedy(message, "columns"))) == {
         "q0": (1, 0, 0), "q1": (0, 1, 0)
     }  # fmt: skip
@@ -626,6 +626,27 @@ def test_systems_without_a_common_question_are_refused_once(tmp_path):
     assert bk.load(path, missing="ignore").trials.sum() == 4
     refused(lambda: bk.load(csv(tmp_path, "system,question,correct", [*rows, ("b", "q1", 1)])),
             "system 'a', question 'q2' has no trials")  # fmt: skip
+
+
+def test_words_and_trials_side_by_side_are_proposed(tmp_path):
+    rows = [("a", "t1", "Pass"), ("a", "t2", "FAIL"), ("b", "t1", "Pass"), ("b", "t2", "Pass")]
+    path = csv(tmp_path, "model,task,grade_of_it", rows)
+    told = remedy(refused(lambda: bk.load(path), "Marks are in 'grade_of_it'"), "columns")
+    assert bk.load(path, columns=told).successes.values.tolist() == [[1, 0], [1, 1]]
+    rows = [("a", "t1", 1, 0, 1), ("a", "t2", 0, 1, 1), ("b", "t1", 0, 0, 1), ("b", "t2", 1, 1, 1)]
+    path = csv(tmp_path, "model,task,att1,att2,att3", rows)
+    told = remedy(refused(lambda: bk.load(path), "Marks are in"), "columns")
+    assert told == {"outcome": ["att1", "att2", "att3"]}
+    assert bk.load(path, columns=told).successes.values.tolist() == [[2, 2], [1, 3]]
+
+
+def test_several_kinds_of_wrong_are_wrong(tmp_path):
+    rows = [("a", "t1", "True"), ("a", "t2", "timeout"), ("b", "t1", "False"), ("b", "t2", "True")]
+    path = csv(tmp_path, "model,task,correct", rows)
+    data = bk.load(path, scores={0: 0, 1: 1, "timeout": 0})
+    assert data.successes.values.tolist() == [[1, 0], [0, 1]]
+    assert bk.checks.inspect_source(path, scores={0: 0, 1: 1, "timeout": 0}).metrics == ("pass@1",)
+    bk.evaluate(data, "pass@1", rng=1, draws=10)
 
 
 def test_tries_are_trials(tmp_path):

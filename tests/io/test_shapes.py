@@ -274,7 +274,7 @@ def test_rows_of_every_eval_ever_without_marks_are_a_table(tmp_path):
     rows = [{"evaluation_id": "e", "sample_id": f"s{n}", "model_id": "m",
              "evaluation": {"score": n}} for n in range(2)]  # fmt: skip
     path = lines(tmp_path / "e.jsonl", rows)
-    message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'evaluation.score'")
+    message = refused(lambda: bk.load(path), "Marks are in 'evaluation.score'")
     told = remedy(message, "columns")
     assert only(bk.load(path, columns=told)) == {"s0": (1, 0, 0), "s1": (0, 1, 0)}
 
@@ -336,9 +336,7 @@ def test_arrays_under_other_names_and_marks_within_them(tmp_path):
     path = written_json(tmp_path / "results.json", {"run": {"per_dataset": 2}, "queries": queries})
     message = refused(lambda: bk.load(path), "arrays in 'queries'")
     records = {"records": remedy(message, "records")}
-    message = refused(
-        lambda: bk.load(path, **records), "Marks of 0 and 1 are in 'trials..\\.correct"
-    )
+    message = refused(lambda: bk.load(path, **records), "Marks are in 'trials..\\.correct")
     data = bk.load(path, **records, columns=remedy(message, "columns"))
     assert only(data) == {"query0": (1, 1, 0), "query1": (1, 1, 0)}
     nested = written_json(tmp_path / "nested.json", {"output": {"runs": queries}})
@@ -365,10 +363,10 @@ def test_marks_by_names_of_their_own(tmp_path):
         {"question_id": q, "predicted_sql": "S", "ex": q % 2, "usefulness": 1.0} for q in (1, 0)
     ]
     path = lines(tmp_path / "a.jsonl", rows)
-    message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'ex'\\. Name it:")
+    message = refused(lambda: bk.load(path), "Marks are in 'ex'\\. Name it:")
     assert only(bk.load(path, columns=remedy(message, "columns"))) == {1: (0, 1, 0), 0: (1, 0, 0)}
     path = text(tmp_path / "b.csv", "id,annotation_exact_label,annotation_exact_score\na,x,1.0\n")
-    message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'annotation_exact_score'")
+    message = refused(lambda: bk.load(path), "Marks are in 'annotation_exact_score'")
     assert only(bk.load(path, columns=remedy(message, "columns"))) == {"a": (0, 1, 0)}
     rows = [{"id": f"TC{n}", "tools_match": True, "pass": n > 0} for n in range(2)]
     assert only(bk.load(lines(path.with_suffix(".jsonl"), rows))) == {

@@ -16,7 +16,14 @@ from itertools import combinations, islice
 from typing import Any
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.validation import Labels, OutcomeError, is_absent, number_of, shown
+from bayesatk.data.validation import (
+    Labels,
+    OutcomeError,
+    is_absent,
+    number_of,
+    shown,
+    word_scores,
+)
 
 GROUP = "group"
 WEIGHT = "weight"
@@ -215,7 +222,7 @@ class Sample:
         return [text for text in dict.fromkeys(self.cells.get(name, ())) if text]
 
     def marked(self) -> list[str]:
-        """Return the columns and fields that hold marks of 0 and 1.
+        """Return the columns and fields that hold marks of 0 and 1, or two words for them.
 
         If some have usual names of outcomes, these alone; else those whose names contain a word
         for success; else all that hold both 0 and 1.
@@ -226,7 +233,8 @@ class Sample:
         ['ex']
         """
         marks = [name for name in self.cells
-                 if self.are_marks(name) and not _RATE_NAME.search(_last_part(name))]  # fmt: skip
+                 if (self.are_marks(name) or word_scores(self.distinct(name)))
+                 and not _RATE_NAME.search(_last_part(name))]  # fmt: skip
         usual = usual_names("outcome")
         unlabelled = [name for name in marks if _last_part(name) not in usual_names(*LABELS)]
         with_both_marks = [name for name in unlabelled if len(self.distinct(name)) > 1]
@@ -557,10 +565,10 @@ def _unclear_roles(
     proposed: dict[str, Any] = {
         role: next(iter(candidates), ...) for role, candidates in unclear.items()
     }
-    hints = f"Marks of 0 and 1 are in {shown(marked, 160)[1:-1]}. " * (
+    hints = f"Marks are in {shown(marked, 160)[1:-1]}. " * (
         bool(marked) and "outcome" in unclear)  # fmt: skip
     if unclear.get("outcome") == []:
-        proposed |= {"outcome": marked[0]} if len(marked) == 1 else {}
+        proposed["outcome"] = _likely_outcome(sample, marked, roles.keys() | named.keys())
         counts = _counts_of_systems(sample, taken)
         counts = counts or ({} if marked else _likely_counts(sample, taken))
         if counts:
@@ -610,6 +618,20 @@ def _unclear_roles(
         pieces += ["; or, if all rows are trials of one question: ",
                    Argument("columns", as_one_question, "tally")]  # fmt: skip
     return OutcomeError(*pieces, "; if two share a name, rename one.")
+
+
+def _likely_outcome(sample: Sample, marked: list[str], known: Collection[str]) -> Any:
+    """Return the one column of marks, or those of trials side by side, which end with numbers."""
+    if len(marked) == 1:
+        return marked[0]
+
+    def stem(name: Any) -> str:
+        return str(name).rstrip("0123456789")
+
+    stems = {stem(name) for name in marked}
+    if len(stems) != 1 or not {"system", "question"} <= {*known}:
+        return ...
+    return [name for name in sample.names if stem(name) in stems and sample.are_marks(name)]
 
 
 def _counts_of_systems(sample: Sample, taken: Collection[Any]) -> dict[str, Any]:

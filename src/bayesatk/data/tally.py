@@ -371,6 +371,9 @@ def _judged(
     """Return outcomes by the rule of success, if there is one, which may have been applied."""
     if applied is not None:
         return outcomes.judged_by(applied)
+    scores = outcomes.dataset["score"].values.tolist()
+    if success is None and len(scores) > 2 and {*scores} == {0.0, 1.0}:
+        success = "score >= 1"  # several kinds of wrong or right
     if success is not None:
         return outcomes.with_success(success)
     if outcomes.binary and better == "lower":
@@ -389,7 +392,7 @@ def _with_truths(
         return outcomes
     scores = np.array(list(scale.values()))
     right = scores == 1.0 if success is None else succeeding(success, scores)
-    if success is None and sorted(scores.tolist()) != [0.0, 1.0]:
+    if success is None and {*scores.tolist()} != {0.0, 1.0}:
         raise OutcomeError(
             "truth", " must go with marks that are right or wrong; got scores "
             f"{shown(scores.tolist(), 60)}. Say which succeed: ",

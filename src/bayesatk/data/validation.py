@@ -151,6 +151,31 @@ def check_scores(scores: object) -> Scores:
     return dict(zip(scores, values, strict=True))
 
 
+def word_scores(outcomes: Iterable[object]) -> Scores:
+    """Return the scores of two words for wrong and right, if all outcomes are one of them.
+
+    A word is in small letters, in capitals, or begins with a capital, the same in all outcomes.
+
+    Examples
+    --------
+    >>> word_scores(["Yes", None, "No"]), word_scores(["Pass", "FAIL"]), word_scores(["yes", "Yes"])
+    ({'No': 0.0, 'Yes': 1.0}, {'FAIL': 0.0, 'Pass': 1.0}, {})
+    """
+    marks = {mark if isinstance(mark, str) else "" for mark in outcomes if not is_missing(mark)}
+    written = {mark.lower(): mark for mark in marks
+               if mark in (mark.lower(), mark.upper(), mark.capitalize())}  # fmt: skip
+    for wrong, right in _WORDS if len(written) == len(marks) > 0 else ():
+        if written.keys() <= {wrong, right}:
+            return {written.get(wrong, wrong): 0.0, written.get(right, right): 1.0}
+    return {}
+
+
+_WORDS = (
+    ("no", "yes"), ("fail", "pass"), ("failed", "passed"), ("incorrect", "correct"),
+    ("wrong", "right"), ("failure", "success"),
+)  # fmt: skip
+
+
 def is_split(shares: Array) -> bool:
     """Whether, of shares of successes, one is not under 1% and one not over 99%."""
     return bool(shares.max() >= 0.01 and shares.min() <= 0.99)

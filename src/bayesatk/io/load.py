@@ -27,7 +27,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.requests import Request
 from bayesatk.data.roles import BY_TRIAL, COVARIATE
 from bayesatk.data.tally import BINARY, Better, check_options, finish, refuse_given, tally
-from bayesatk.data.validation import NumberScale, OutcomeError, Scores, shown
+from bayesatk.data.validation import NumberScale, OutcomeError, Scores, shown, word_scores
 from bayesatk.io.load_options import LoadOptions, LogOptions
 from bayesatk.io.log_rows import (
     ReadOptions,
@@ -37,7 +37,6 @@ from bayesatk.io.log_rows import (
     to_columns,
     to_long,
     usual_scores,
-    yes_no_scores,
 )
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
 from bayesatk.io.record_tables import columns_and_rows, defused
@@ -373,7 +372,7 @@ def read_tables(
     for source, block in table_blocks(inputs, scale, rules is not None):
         if changes and not counter.judged and isinstance(block.values.get("outcome"), list):
             outcomes = block.values["outcome"]
-            counter.scores = yes_no_scores(outcomes) or usual_scores(outcomes, scale)  # of two
+            counter.scores = word_scores(outcomes) or usual_scores(outcomes, scale)  # of two
         read_named(source, counter.add, block)
     return counter.long_form(), counter.scores
 

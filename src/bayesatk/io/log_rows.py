@@ -594,21 +594,6 @@ def _check_empty(rows: Rows, scale: Scores | None) -> None:
     warnings.warn(OutcomeWarning(*advice), skip_file_prefixes=(PACKAGE,))
 
 
-def yes_no_scores(outcomes: Iterable[object]) -> Scores:
-    """Return the scores of yes and no, as they are written, if all outcomes are one of them.
-
-    Examples
-    --------
-    >>> yes_no_scores(["Yes", None, "No"]), yes_no_scores(["yes", "No"])
-    ({'No': 0.0, 'Yes': 1.0}, {})
-    """
-    marks = {mark if isinstance(mark, str) else "" for mark in outcomes if not is_missing(mark)}
-    for no, yes in (("no", "yes"), ("No", "Yes"), ("NO", "YES")):
-        if marks and marks <= {no, yes}:
-            return {no: 0.0, yes: 1.0}
-    return {}
-
-
 def usual_scores(outcomes: Iterable[object], of_numbers: Scores) -> Scores:
     """Return the default scores: those of C and I of Inspect if outcomes are its marks.
 

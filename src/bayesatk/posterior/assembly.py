@@ -126,7 +126,7 @@ def checking_groups(
     ):
         replicates = [values for values in drawn if values is not None]
         if replicates:
-            size = np.int16 if study.outcomes.trials.max() < 2**15 else np.int64
+            size: Any = np.int16 if study.outcomes.trials.max() < 2**15 else np.int64
             values = np.stack(replicates, axis=1).astype(size)
             add(name, {counts[0]: (counts[1], values)}, like)
     logs = [own for one in each if (own := one.drawn.log_likelihood) is not None]
