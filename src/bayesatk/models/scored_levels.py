@@ -1,6 +1,7 @@
-"""Marks in scored levels, as PyMC variables: probabilities of levels given their expected score.
+"""Trials in scored levels, as PyMC variables: probabilities of levels given their expected score.
 
-The definition is in `bayesatk.core.pooling.levels`; integrals here are sums over tilts of the base.
+The definition is in `bayesatk.core.pooling.levels`; integrals over the expected score are sums over
+tilts of the base, on a grid of their own.
 """
 
 from collections.abc import Sequence
@@ -13,19 +14,23 @@ from bayesatk._tools.arrays import Array
 from bayesatk.core.pooling.levels import scaled_scores
 from bayesatk.models.difficulty_laws import Betas, Tensor, log_sum
 
-_SPACING, _PER_TRIAL = 0.12, 0.3  # of logits of the expected score under an even base
-_BEYOND = 1e-5  # expected marks of another level beyond the ends of the grid
-_NARROWEST = 0.06  # sd of a law in logits that the grid can tell from a point
-_LEAST = 1e-300
-_FARTHEST = 40.0  # logits of expected scores whose tilts are looked for
-_HALVED = 48  # times that an interval of tilts is halved, to 1e-11 of its length
-_IMPOSSIBLE = -1e10  # log probability: finite, so that its derivative is a number
+_LOGIT_STEP_MAX = 0.12  # of the expected score under an even base
+_STEP_PER_ERROR = 0.3  # logits, in roots of the trials of a question
+_LOGIT_SCALE = 10.0  # logits within which steps are even; they widen in proportion beyond
+_TRIALS_BEYOND_GRID = 1e-5  # expected at other levels than the end level, at the ends of the grid
+_NARROWEST_LAW = 0.06  # sd in logits that the grid can tell from a point
+_PROBABILITY_FLOOR = 1e-300  # its logarithm is a number
+_LARGEST_LOGIT = 40.0  # of expected scores whose tilts are looked for
+_BISECTIONS = 48  # of an interval of tilts, to 1e-14 of its length
+_LOG_PROBABILITY_FLOOR = -1e10  # finite, so that its derivative is a number
 
 
 def log_counts(
     counts: Tensor, law: Betas, log_base: Tensor, scores: Sequence[float], trials: float
 ) -> Tensor:
-    """Log probability of trials in their order, expected scores integrated; (system, question).
+    """Return the log probability of trials in their order, shape (system, question).
+
+    The expected scores of the questions are integrated out.
 
     Parameters
     ----------
@@ -43,8 +48,8 @@ def log_counts(
     inner = sums.tilts * total[..., None] - number[..., None] * sums.log_sum
     ends = []
     for end, log_end in zip((0.0, 1.0), sums.log_ends, strict=True):
-        hit = pt.eq(counts[..., s != end].sum(axis=-1), 0.0)
-        ends.append(pt.switch(hit, -number * log_end, _IMPOSSIBLE))
+        all_at_end = pt.eq(counts[..., s != end].sum(axis=-1), 0.0)
+        ends.append(pt.switch(all_at_end, -number * log_end, _LOG_PROBABILITY_FLOOR))
     kernel = pt.concatenate([inner, pt.stack(ends, axis=-1)], axis=-1)
     terms = [
         share + pt.logsumexp(sums.log_weights(*shape) + kernel, axis=-1)
@@ -56,7 +61,7 @@ def log_counts(
 
 @dataclass(frozen=True)
 class TiltSums:
-    """A base of each system, tilted at the nodes of a grid.
+    """A base of each system, tilted at every node of a grid.
 
     Parameters
     ----------
@@ -88,7 +93,9 @@ class TiltSums:
         p, q = pt.exp(log_p), pt.exp(log_q)
         squares = ((vector * side**2).sum(axis=-1) for side in (s, complement))
         below, above = (square - mean**2 for square, mean in zip(squares, (p, q), strict=True))
-        variance = pt.maximum(pt.switch(pt.lt(p, 0.5), below, above), _LEAST)  # nothing cancels
+        variance = pt.maximum(
+            pt.switch(pt.lt(p, 0.5), below, above), _PROBABILITY_FLOOR
+        )  # nothing cancels
         log_width = pt.log(variance) - log_p - log_q + np.log(gaps)
         lowest, highest = (
             pt.logsumexp(log_base[:, s == end], axis=1, keepdims=True) for end in (0.0, 1.0)
@@ -96,12 +103,12 @@ class TiltSums:
         return cls(tilts, log_sum, log_p, log_q, log_width, (lowest, highest))
 
     def log_weights(self, a: Tensor, b: Tensor) -> Tensor:
-        """Log probabilities of the nodes under Betas (system, question), of tails beyond last."""
+        """Log probabilities of the nodes under Betas (system, question), then of both tails."""
         a, b = a[..., None], b[..., None]
-        # A law that is narrower than the grid counts as one that it can tell.
-        most = 1.0 / (_NARROWEST**2 * a * b / (a + b) ** 2)
-        kept = pt.minimum(most / (a + b), 1.0)
-        a, b = a * kept, b * kept
+        # A law that is narrower than the grid can tell is widened to what it can, with its mean.
+        total_max = (a + b) ** 2 / (_NARROWEST_LAW**2 * a * b)
+        factor = pt.minimum(total_max / (a + b), 1.0)
+        a, b = a * factor, b * factor
         inside = a * self.log_p + b * self.log_q
         half = 0.5 * pt.exp(self.log_width)
         below = inside[..., :1] - a * half[..., :1] - pt.log(a)
@@ -111,42 +118,45 @@ class TiltSums:
 
 
 def _even_tilts(s: Array, trials: float) -> tuple[Array, Array]:
-    """Tilts of an even base at steps of the logit that widen outwards, and their distances."""
+    """Tilts of an even base, at logits of p whose steps widen outwards, and the steps of tilts."""
     scale = np.unique(s)
-    rarest = min(scale[1], 1.0 - scale[-2])
-    end = float(np.arcsinh(np.log(max(trials, 1.0) / (_BEYOND * rarest)) / 10.0 + 1.2))
-    step = 0.1 * min(_SPACING, _PER_TRIAL / np.sqrt(max(trials, 1.0)))
+    end_gap, trials = min(scale[1], 1.0 - scale[-2]), max(trials, 1.0)
+    end_logit = np.log(trials / (_TRIALS_BEYOND_GRID * end_gap)) + 1.2 * _LOGIT_SCALE
+    end = float(np.arcsinh(end_logit / _LOGIT_SCALE))
+    step = min(_LOGIT_STEP_MAX, _STEP_PER_ERROR / np.sqrt(trials)) / _LOGIT_SCALE
     x = np.linspace(-end, end, 2 * int(np.ceil(end / step)) + 1)
-    wanted = 10.0 * np.sinh(x)
-    low, high = (np.full(len(wanted), sign * (wanted[-1] + 8.0) / rarest) for sign in (-1.0, 1.0))
-    for _ in range(80):  # halves of an interval of tilts
+    wanted = _LOGIT_SCALE * np.sinh(x)
+    low, high = (np.full(len(wanted), sign * (wanted[-1] + 8.0) / end_gap) for sign in (-1.0, 1.0))
+    for _ in range(80):  # bisections
         middle = 0.5 * (low + high)
         power = middle[:, None] * scale
         vector = np.exp(power - power.max(axis=1, keepdims=True))
-        logits = np.log(vector @ scale + _LEAST) - np.log(vector @ (1.0 - scale) + _LEAST)
+        logits = np.log(vector @ scale + _PROBABILITY_FLOOR) - np.log(
+            vector @ (1.0 - scale) + _PROBABILITY_FLOOR
+        )
         low, high = np.where(logits < wanted, middle, low), np.where(logits < wanted, high, middle)
     tilts = 0.5 * (low + high)
     power = tilts[:, None] * scale
     vector = np.exp(power - power.max(axis=1, keepdims=True))
     vector /= vector.sum(axis=1, keepdims=True)
     mean, complement = vector @ scale, vector @ (1.0 - scale)
-    product = np.maximum(mean * complement, _LEAST)
+    product = np.maximum(mean * complement, _PROBABILITY_FLOOR)
     below, above = vector @ scale**2 - mean**2, vector @ (1.0 - scale) ** 2 - complement**2
-    variance = np.maximum(np.where(mean < 0.5, below, above), _LEAST)
+    variance = np.maximum(np.where(mean < 0.5, below, above), _PROBABILITY_FLOOR)
     # Steps of the logit over its derivative, the variance of the score over p q.
-    return tilts, 10.0 * np.cosh(x) * (x[1] - x[0]) * product / variance
+    return tilts, _LOGIT_SCALE * np.cosh(x) * (x[1] - x[0]) * product / variance
 
 
 def _log_mean(powers: Tensor, values: Array) -> Tensor:
-    """Log of the sum over levels of values that are zero or more, times exponentials."""
-    above = values > 0.0
-    return pt.logsumexp(powers[..., above] + np.log(values[above]), axis=-1)
+    """Log of the sum over levels of values (levels,), none negative, times exp(powers)."""
+    positive = values > 0.0
+    return pt.logsumexp(powers[..., positive] + np.log(values[positive]), axis=-1)
 
 
 def level_vectors(p: Tensor, log_base: Tensor, scores: Sequence[float]) -> Tensor:
-    """Probabilities of levels of questions (systems, questions, levels), given expected scores.
+    """Return level probabilities of questions (systems, questions, levels) given expected scores.
 
-    Intervals of tilts are halved, which works for every base and score.
+    The tilts are found by bisection, which works for every base and score.
 
     Parameters
     ----------
@@ -158,9 +168,9 @@ def level_vectors(p: Tensor, log_base: Tensor, scores: Sequence[float]) -> Tenso
     scale = np.unique(s)
     inside = pt.clip(p, 1e-16, 1.0 - 1e-16)
     wanted = pt.log(inside) - pt.log1p(-inside)
-    farthest = _FARTHEST / min(scale[1], 1.0 - scale[-2])
+    farthest = _LARGEST_LOGIT / min(scale[1], 1.0 - scale[-2])
     low, high = pt.zeros_like(wanted) - farthest, pt.zeros_like(wanted) + farthest
-    for _ in range(_HALVED):
+    for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         powers = log_base[:, None] + middle[..., None] * s
         lower = pt.lt(_log_mean(powers, s) - _log_mean(powers, 1.0 - s), wanted)

@@ -435,15 +435,10 @@ def _runs(logs: Array) -> list[slice]:
     >>> _runs(np.array([[0.0, 500.0, 700.0, 700.0]]))
     [slice(0, 2, None), slice(2, 4, None)]
     """
-    if np.ptp(logs, axis=1).max(initial=0.0) < _LOG_RANGE_MAX:
-        return [slice(0, logs.shape[1])]
-    starts, low, high = [0], logs[:, 0], logs[:, 0]
-    for node, column in enumerate(logs.T):
-        low, high = np.minimum(low, column), np.maximum(high, column)
-        if (high - low).max() >= _LOG_RANGE_MAX:
-            starts.append(node)
-            low, high = column, column
-    return [slice(*ends) for ends in pairwise([*starts, logs.shape[1]])]
+    change = np.abs(np.diff(logs, axis=1)).max(axis=0, initial=0.0)
+    number = np.cumsum(change) // _LOG_RANGE_MAX
+    starts = np.flatnonzero(np.diff(number, prepend=0.0)) + 1
+    return [slice(*ends) for ends in pairwise([0, *starts.tolist(), logs.shape[1]])]
 
 
 def _on_one_scale(factors: list[_Factors]) -> list[_Factors]:
