@@ -15,7 +15,7 @@ ANSWERS = [["4", "5", "6"], ["x", "x", None]]
 
 def counted(data: bk.Outcomes, system: int = 0) -> list[tuple[list[int], list[bool], int | None]]:
     assert data.answers is not None
-    return [(b.count.tolist(), b.correct.tolist(), b.nobody) for b in data.answers.of(system)]
+    return [(b.count.tolist(), b.correct.tolist(), b.abstentions) for b in data.answers.of(system)]
 
 
 def test_answers_beside_marks_and_in_place_of_them() -> None:

@@ -1,7 +1,11 @@
 """Numbers and probabilities in words, the same in tables, sentences and pictures."""
 
-import math
 from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesatk._tools.arrays import Array
 
 
 def printable(text: str) -> str:
@@ -92,14 +96,14 @@ def chance_words(event: str, probability: float) -> str:
     return f"P({event}) {equality_words(probability)}"
 
 
-def share_error(share: float, draws: float) -> float:
-    """Return the Monte Carlo standard error of a share of draws, positive for 0 and 1, too.
+def share_error(share: ArrayLike, draws: float) -> Array:
+    """Return the Monte Carlo standard error of shares of draws, positive for 0 and 1, too.
 
     Examples
     --------
-    >>> round(share_error(0.5, 100), 3), round(share_error(0.0, 98), 4)
-    (0.05, 0.0101)
+    >>> share_error([0.5, 0.0], 98).round(4).tolist()  # of none of 98: as of 0.98 of them
+    [0.0505, 0.0101]
     """
     share_min = 1.0 / (draws + 2.0)
-    inside = min(max(share, share_min), 1.0 - share_min)
-    return math.sqrt(inside * (1.0 - inside) / draws)
+    inside = np.clip(share, share_min, 1.0 - share_min)
+    return np.asarray(np.sqrt(inside * (1.0 - inside) / draws))

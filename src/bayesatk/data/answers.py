@@ -32,7 +32,7 @@ class AnswerRules:
         What to do if equal answers to a question have different marks: raise an error; or give
         them the mark that most of them have (a tie counts as wrong). This concerns votes only:
         metrics of right and wrong use the marks as they are.
-    unanswered : {"nobody", "exclude"}
+    unanswered : {"abstain", "exclude"}
         Whether a trial without an answer is an abstention, which is drawn like any other vote and
         never wins, or is left out.
     merge_correct : bool
@@ -50,7 +50,7 @@ class AnswerRules:
 
     normalise: Normalise = "strip"
     conflict: Literal["error", "majority"] = "error"
-    unanswered: Literal["nobody", "exclude"] = "nobody"
+    unanswered: Literal["abstain", "exclude"] = "abstain"
     merge_correct: bool = False
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class AnswerRules:
             words = ("exact", "strip", "casefold")
             one_of("answer_rules: normalise, if no function,", self.normalise, words, OutcomeError)
         one_of("answer_rules: conflict", self.conflict, ("error", "majority"), OutcomeError)
-        one_of("answer_rules: unanswered", self.unanswered, ("nobody", "exclude"), OutcomeError)
+        one_of("answer_rules: unanswered", self.unanswered, ("abstain", "exclude"), OutcomeError)
         if not isinstance(self.merge_correct, bool):
             raise OutcomeError(
                 "answer_rules: merge_correct must be true or false; got "
@@ -180,7 +180,7 @@ class Answers:
         entries = entries[np.argsort(self.question[entries], kind="stable")]
         silent = self.unanswered[system]
         edges = np.searchsorted(self.question[entries], np.arange(1, len(silent)))
-        abstain = self.rules.unanswered == "nobody" and silent.any()
+        abstain = self.rules.unanswered == "abstain" and silent.any()
         return [
             Ballots(self.count[entry], self.correct[entry], number if abstain else None)
             for entry, number in zip(np.split(entries, edges), silent.tolist(), strict=True)
@@ -222,24 +222,24 @@ class Ballots:
     count : ndarray of int, shape (answers,)
         Trials with each answer.
     correct : ndarray of bool, shape (answers,)
-    nobody : int or None
+    abstentions : int or None
         Trials without an answer that count as abstentions; None if they are left out.
     """
 
     count: Ints
     correct: Flags
-    nobody: int | None
+    abstentions: int | None
 
     @property
     def by_mark(self) -> tuple[int, int]:
         """Numbers of trials that are not right, with abstentions, and of right trials."""
         right = int(self.count[self.correct].sum())
-        return int(self.count.sum()) + (self.nobody or 0) - right, right
+        return int(self.count.sum()) + (self.abstentions or 0) - right, right
 
     @property
     def tried(self) -> bool:
         """Whether the question has a trial with an answer, or an abstention."""
-        return bool(self.count.sum() + (self.nobody or 0))
+        return bool(self.count.sum() + (self.abstentions or 0))
 
 
 def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
@@ -269,7 +269,7 @@ def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
     return Ballots(
         np.concatenate([ballots.count, np.zeros(len(unseen_correct), np.int64)]),
         np.concatenate([ballots.correct, unseen_correct]),
-        ballots.nobody,
+        ballots.abstentions,
     )
 
 
@@ -293,7 +293,7 @@ def wrong_answers(ballots: Sequence[Ballots], prior: AnswerHyperPrior) -> Ints:
     table = np.zeros((len(ballots), size + 1), np.int64)
     for row, counts, question in zip(table, wrong_counts, ballots, strict=True):
         row[: len(counts)] = counts
-        row[-1] = question.nobody or 0
+        row[-1] = question.abstentions or 0
     return table
 
 

@@ -10,6 +10,7 @@ import xarray as xr
 from bayesatk._tools.arrays import Array, Flags, Ints, Rng
 from bayesatk._tools.messages import ArgumentError, proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.words import share_error
 from bayesatk.data.chances import success_probabilities
 from bayesatk.guessing.distributions import PoissonBinomial
 from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial, skill_if_selected
@@ -230,13 +231,9 @@ def _sampled_means(fit: Result, system: int) -> Array:
 
 
 def _share(true: Flags) -> tuple[Array, Array]:
-    """Share of draws (..., draws) that are true, and its Monte Carlo standard error.
-
-    The error of a share of 0 or 1 is that of a share half a draw away from it.
-    """
-    share, size = true.mean(axis=-1), true.shape[-1]
-    inside = np.clip(share, 0.5 / size, 1.0 - 0.5 / size)
-    return share, np.sqrt(inside * (1.0 - inside) / size)
+    """Share of draws (..., draws) that are true, and its Monte Carlo standard error."""
+    share = true.mean(axis=-1)
+    return share, share_error(share, true.shape[-1])
 
 
 def _new_runs(fit: Result, system: int, trials: Ints, rng: Rng) -> Ints:

@@ -94,7 +94,7 @@ def ballots_of(outcomes: Outcomes) -> list[list[Ballots]]:
 
 def _counts(ballots: Ballots) -> list[int]:
     """Return counts of all answers, and of trials without any, where these are counted."""
-    silent = [] if ballots.nobody is None else [ballots.nobody]
+    silent = [] if ballots.abstentions is None else [ballots.abstentions]
     return [*ballots.count.tolist(), *silent]
 
 
@@ -139,7 +139,7 @@ def vote_means(
     ----------
     answers : iterable of (ndarray, ndarray of bool)
         For every question draws of the probabilities of its answers, and at the end that of
-        nobody's if it is counted; and which answers are right.
+        abstention if it is counted; and which answers are right.
     shares : Shares
     tried : ndarray of bool, shape (questions,)
     ks : sequence of int
@@ -170,7 +170,7 @@ def latent_votes(p: Array, correct: Flags, ks: Sequence[int]) -> Array:
 def simulated_credit(p: Array, correct: Flags, ks: Sequence[int], rng: Rng) -> Array:
     """Credit of one vote of k at each row of probabilities: draw, count, compare.
 
-    The probability that nobody answers is behind those of the answers.
+    The probability of an abstention is behind those of the answers.
 
     Examples
     --------

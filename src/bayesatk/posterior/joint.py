@@ -208,7 +208,8 @@ def _finite(study: Study, metric: Metric) -> Array:
         assert answers is not None  # votes were evaluated
         ballots = [answers.of(system) for system in range(len(outcomes.systems))]
         return np.array([
-            [plurality_finite(one.count, one.correct, [metric.k], one.nobody)[0] for one in own]
+            [plurality_finite(one.count, one.correct, [metric.k], one.abstentions)[0]
+             for one in own]
             for own in ballots
         ])  # fmt: skip
     counts = study.scale.counts(outcomes)

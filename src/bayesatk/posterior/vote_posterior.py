@@ -67,9 +67,9 @@ def finite_estimates(
     known: dict[tuple[object, ...], Array] = {}
     rows = []
     for ballot in ballots:
-        key = _key(ballot.count, ballot.correct, ballot.nobody)
+        key = _key(ballot.count, ballot.correct, ballot.abstentions)
         if key not in known:
-            known[key] = plurality_finite(ballot.count, ballot.correct, ks, ballot.nobody)
+            known[key] = plurality_finite(ballot.count, ballot.correct, ks, ballot.abstentions)
         rows.append(known[key])
     share = np.ones(len(rows)) if weight is None else weight
     tried = np.array([ballot.tried for ballot in ballots], bool)
@@ -285,9 +285,9 @@ class AnswerMoments:
     pool: Array
 
 
-def _key(count: Ints, correct: Flags, nobody: int | None) -> tuple[object, ...]:
+def _key(count: Ints, correct: Flags, abstentions: int | None) -> tuple[object, ...]:
     order = np.lexsort((count, correct))
-    return count[order].tobytes(), correct[order].tobytes(), nobody
+    return count[order].tobytes(), correct[order].tobytes(), abstentions
 
 
 def answer_moments(
@@ -306,10 +306,10 @@ def answer_moments(
     mean = np.empty((len(ballots), len(ks)))
     variance, pool = np.empty_like(mean), []
     for row, ballot in enumerate(ballots):
-        key = _key(ballot.count, ballot.correct, ballot.nobody)
+        key = _key(ballot.count, ballot.correct, ballot.abstentions)
         if key not in known:
             known[key] = plurality_posterior(
-                ballot.count, ballot.correct, ks, prior.concentration, ballot.nobody
+                ballot.count, ballot.correct, ks, prior.concentration, ballot.abstentions
             )
         mean[row] = known[key]
         if not ballot.correct.any():  # nothing to win: known without a draw
@@ -343,8 +343,10 @@ def _work(answers: int, k: int) -> float:
 
 
 def _draw(ballot: Ballots, alpha: float, size: int, rng: Rng) -> Array:
-    """Probabilities of the answers, and of nobody where it exists, in the last column."""
-    counts = ballot.count if ballot.nobody is None else np.append(ballot.count, ballot.nobody)
+    """Probabilities of the answers, and of an abstention where it exists, in the last column."""
+    counts = (
+        ballot.count if ballot.abstentions is None else np.append(ballot.count, ballot.abstentions)
+    )
     return draw_probabilities(np.broadcast_to(counts + alpha, (size, len(counts))), rng)
 
 

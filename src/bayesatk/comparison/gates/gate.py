@@ -13,7 +13,7 @@ from bayesatk._tools.arrays import Array, Flags
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
-from bayesatk._tools.words import printable, probability_words
+from bayesatk._tools.words import printable, probability_words, share_error
 from bayesatk.comparison.gates.floors import FloorCheck, Verdict, check_floors, decided
 from bayesatk.comparison.gates.policy import (
     RULES,
@@ -526,7 +526,7 @@ def _gate(
     return Gate(
         _worst_verdict([verdict, *(floor.verdict for floor in floors)]),
         probability,
-        _standard_error(probability, compared.group("comparison").attrs["effective_draws"]),
+        float(share_error(probability, compared.group("comparison").attrs["effective_draws"])),
         observed,
         {name: on_target[name] for name in ("mean", "sd", "ci_lower", "ci_upper")},
         _repeat_probability(probability, verdict, target_sd, question_sd, run_sd, policy.ci_prob),
@@ -546,12 +546,6 @@ def probability_above(policy: GatePolicy, contrast: Mapping[str, float]) -> floa
     if policy.rule == RULES[0]:
         return 1.0 - contrast["prob_below_rope"]
     return contrast["prob_above_rope"]
-
-
-def _standard_error(probability: float, draws: float) -> float:
-    """Return the standard error of a probability from so many independent draws."""
-    inner = min(max(probability, 0.5 / draws), 1.0 - 0.5 / draws)
-    return float(np.sqrt(inner * (1.0 - inner) / draws))
 
 
 def _worst_verdict(verdicts: list[Verdict]) -> Verdict:

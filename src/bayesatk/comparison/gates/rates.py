@@ -127,7 +127,7 @@ def gate_rates(
         }  # fmt: skip
         for name in EXIT_CODES:
             rate = verdicts.count(name) / gates
-            row |= {f"prob_{name}": rate, f"prob_{name}_error": share_error(rate, gates)}
+            row |= {f"prob_{name}": rate, f"prob_{name}_error": float(share_error(rate, gates))}
         rows.append(row | {"sentence": _sentence(row)})
     return ShownTable.of(rows, "gate_rates", seed=seed, policy_sha256=policy.sha256)
 

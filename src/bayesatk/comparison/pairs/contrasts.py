@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Ints
+from bayesatk._tools.words import share_error
 from bayesatk.core.engine.distribution import Empirical, interval
 from bayesatk.metrics.grid import MetricGrid
 
@@ -112,14 +113,13 @@ def of_differences(gap: Array, settings: Settings) -> Contrasts:
         width = band_width(gap, settings.ci_prob) * sd
         band = mean - width, mean + width
     better = ahead + 0.5 * tie
-    inner = np.clip(better, 0.5 / gap.shape[-1], 1.0 - 0.5 / gap.shape[-1])
     return {
         "mean": mean, "sd": sd, "ci_lower": low, "ci_upper": high,
         "prob_greater": better, "prob_smaller": behind + 0.5 * tie, "prob_tie": tie,
         "prob_below_rope": below, "prob_in_rope": inside, "prob_above_rope": above,
         "expected_loss": np.maximum(-lead, 0.0).mean(axis=-1),
         "expected_gain": np.maximum(lead, 0.0).mean(axis=-1),
-        "monte_carlo_error": np.sqrt(inner * (1.0 - inner) / settings.effective),
+        "monte_carlo_error": share_error(better, settings.effective),
         "band_lower": band[0], "band_upper": band[1],
     }  # fmt: skip
 

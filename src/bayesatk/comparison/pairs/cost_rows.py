@@ -68,7 +68,7 @@ def _contrast(fit: Result, a: Array, b: Array) -> dict[str, float]:
         "prob_greater": better, "prob_tie": tie,
         "expected_loss": float(np.maximum(gap, 0.0).mean()),
         **dict(zip(("ratio_median", "ratio_lower", "ratio_upper"), ratio.tolist(), strict=True)),
-        "monte_carlo_error": share_error(better, len(gap)),
+        "monte_carlo_error": float(share_error(better, len(gap))),
         "mean_system": float(a.mean()), "mean_other": float(b.mean()),
     }  # fmt: skip
 
