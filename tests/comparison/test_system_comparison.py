@@ -117,6 +117,7 @@ def test_a_contrast_that_is_no_difference_says_so(fit) -> None:
         ({"contrast": {"a": "1"}}, "contrast must be a number"),
         ({"contrast": ["a", "b"]}, "contrast must be a mapping"),
         ({"rope": -0.1}, "rope must be 0 or more"),
+        ({"rope": 2}, r"rope must be smaller than 1, .*; got 2\. Try rope=0\.02"),
         ({"alpha": 0.0}, "alpha must lie strictly"),
     ],
 )

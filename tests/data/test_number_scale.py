@@ -42,6 +42,19 @@ def test_zeros_and_ones_are_right_and_wrong() -> None:
     assert data.successes.values.tolist() == [[1, 1]]
 
 
+def test_categories_that_are_all_right_or_wrong_have_metrics_of_successes() -> None:
+    runs = [["yes", "no", "timeout"], ["yes", "yes", "no"]]
+    data = bk.tally(runs, scores={"no": 0, "timeout": 0, "yes": 1})
+    right_wrong = [[1, 0, 0], [1, 1, 0]]
+    for metrics in ("pass@1,2", "mean pass@2"):
+        tables = [bk.table(bk.evaluate(runs, metrics, rng=1)) for runs in (data, right_wrong)]
+        pd.testing.assert_frame_equal(*tables, check_like=True)
+    assert bk.evaluate(data, "mean", rng=1)["observed_data"]["count"].sizes["category"] == 3
+    lower = bk.tally(runs, scores={"no": 0, "timeout": 0, "yes": 1}, better="lower")
+    with pytest.raises(ValueError, match="pass@2 judges right and wrong"):
+        bk.evaluate(lower, "pass@2")
+
+
 def test_many_numbers_keep_their_means_and_ends() -> None:
     raw = rewards(1, systems=3, questions=80)
     data = bk.tally(dict(zip("abc", raw, strict=True)), scores=(0, 1))

@@ -44,6 +44,12 @@ def test_correct_formulas_agree(exact, sampled) -> None:
     assert len(found.table) == 6
     assert found.summary().startswith("AGREE: 6 quantities (6 agree, 0 disagree, 0 inconclusive)")
     assert str(found) == found.summary()
+    worst = found.table.loc[found.table["z_mean"].abs().idxmax()]
+    gap = abs(worst["sampled_mean"] - worst["exact_mean"]) / worst["exact_sd"]
+    assert (
+        f"largest difference of means {gap:.2g} sd, {abs(worst['z_mean']):.1f} Monte Carlo"
+        in str(found)
+    )
     assert (found.table["detectable"] < 0.15).all()
 
 

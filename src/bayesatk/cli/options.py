@@ -672,11 +672,18 @@ def _source(files: list[str]) -> Any:
 
 
 def label(text: str) -> str | float:
-    """Return an outcome as the readers see it: numbers are numbers."""
+    """Return an outcome as the readers see it: numbers are numbers.
+
+    Examples
+    --------
+    >>> label("1"), label("0.5"), label("timeout")
+    (1, 0.5, 'timeout')
+    """
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return text
+    return int(number) if number.is_integer() else number
 
 
 def as_options(message: object, offered: Collection[str]) -> str:

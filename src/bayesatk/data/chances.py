@@ -41,9 +41,12 @@ def success_probabilities(n: int | None, p: object) -> Array:
     bad = ~((values >= 0.0) & (values <= 1.0))
     if bad.any():
         where = int(np.argmax(bad))
+        place = "" if (values == values[0]).all() else f" at position {where}"
+        percent = bool(1.0 < values[where] <= 100.0)
         raise ArgumentError(
             "p",
-            f" must have probabilities between 0 and 1; got {values[where]} at position {where}.",
+            f" must have probabilities between 0 and 1; got {values[where]:g}{place}."
+            + f" Is it a percentage? Try {values[where] / 100.0:g}." * percent,
         )
     if n is not None and len(values) != n:
         rule = f" must have n={n} probabilities, one per example; got {len(values)}."

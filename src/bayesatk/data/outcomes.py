@@ -117,6 +117,20 @@ class Outcomes:
         """Whether there are two categories, scored 0 and 1."""
         return sorted(self.dataset["score"].values.tolist()) == [0.0, 1.0]
 
+    @property
+    def right_or_wrong(self) -> bool:
+        """Whether every category is scored 0 or, better, 1, however many have one of these.
+
+        Examples
+        --------
+        >>> import bayesatk
+        >>> runs, scores = [["yes", "no"], ["timeout", "yes"]], {"no": 0, "timeout": 0, "yes": 1}
+        >>> data = bayesatk.tally(runs, scores=scores)
+        >>> data.right_or_wrong, data.binary
+        (True, False)
+        """
+        return self.direction > 0 and set(self.dataset["score"].values.tolist()) == {0.0, 1.0}
+
     def with_success(self, rule: str) -> "Outcomes":
         """Return the outcomes as right and wrong, by a rule on the scores of the categories.
 

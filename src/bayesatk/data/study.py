@@ -263,9 +263,7 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
     """Return the capabilities that a declaration turns on, with the values of messages."""
     metrics, judges, pooling = (declaration[name] for name in ("metrics", "judges", "pooling"))
     votes = [metric.label for metric in metrics if metric.voted]
-    successes = [
-        metric.label for metric in metrics if not metric.voted and metric.family.category is None
-    ]
+    successes = [metric.label for metric in metrics if _of_success(metric)]
     prior = declaration["prior"]
     families = list(prior.family_prior) if isinstance(prior, HyperPrior) else []
     values = {
@@ -279,6 +277,11 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
         declaration["population"]: f"population={declaration['population']!r}",
     }
     return {name: value for name, value in values.items() if value}
+
+
+def _of_success(metric: Metric) -> bool:
+    """Whether a metric judges right and wrong alone."""
+    return not metric.voted and metric.family.category is None
 
 
 def population_of(
@@ -365,6 +368,8 @@ def read_study(
     check_sizes(requested)
     if success is not None:
         outcomes = _with_success(outcomes, success, requested)
+    elif outcomes.right_or_wrong and not outcomes.binary and any(map(_of_success, requested)):
+        outcomes = outcomes.with_success("score >= 1")
     _check_priors(requested, pooling, prior_trials, prior_weight, answer_prior)
     prior_counts, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
     weights_of_groups, more = _groups(outcomes, group, group_weights)

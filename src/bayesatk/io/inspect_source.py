@@ -353,7 +353,7 @@ def usual_metrics(data: Outcomes) -> tuple[str, ...]:
     powers = [str(2**power) for power in range(max_k.bit_length())]
     vote_metrics = (f"plurality@{max_k}",) if data.answers is not None else ()
     ks, repeated_ks = ",".join(powers), ",".join(powers[1:])
-    if data.binary:
+    if data.right_or_wrong:
         # Of retries pass^k is not observed: no question has two successes.
         has_repeated = repeated_ks and not data.stopped.any()
         return (f"pass@{ks}", *[f"pass^{repeated_ks}"] * bool(has_repeated), *vote_metrics)

@@ -60,11 +60,13 @@ class Verification:
         parts = ", ".join(
             f"{counts.get(name, 0)} {name}" for name in ("agree", "disagree", "inconclusive")
         )
-        worst = self.table["z_mean"].abs().max()
+        worst = self.table.loc[self.table["z_mean"].abs().idxmax()]
+        gap = abs(worst["sampled_mean"] - worst["exact_mean"])
+        in_sds = f"{gap / worst['exact_sd']:.2g} sd, " if worst["exact_sd"] > 0.0 else ""
         return (
             f"{self.verdict.upper()}: {len(self.table)} quantities ({parts}); largest difference "
-            f"of means {worst:.1f} Monte Carlo standard errors; probability of any false "
-            f"'disagree' at most {self.alpha:g}. {self._power()}"
+            f"of means {in_sds}{abs(worst['z_mean']):.1f} Monte Carlo standard errors; probability "
+            f"of any false 'disagree' at most {self.alpha:g}. {self._power()}"
         )
 
     def _power(self) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import ArgumentError, proper_probability
+from bayesatk._tools.messages import Argument, ArgumentError, proper_probability
 from bayesatk.comparison.pairs.contrasts import CONTRASTS, pair_contrasts
 from bayesatk.comparison.pairs.cost_rows import cost_rows
 from bayesatk.comparison.pairs.linear import contrast_group
@@ -159,6 +159,12 @@ def comparable(fit: Fit, rope: float = 0.0, alpha: float = 0.05) -> Result:
         raise ArgumentError("rope", rule)
     proper_probability("alpha", alpha)
     result.require("compare")
+    largest = float(np.ptp(result.scale.scores))
+    if rope >= largest > 0.0:
+        raise ArgumentError(
+            "rope", f" must be smaller than {largest:g}, the largest difference that there can be; "
+            f"got {rope:g}. Try ", Argument("rope", float(f"{0.02 * largest:.2g}")), ".",
+        )  # fmt: skip
     check_systems(result)
     return result
 
