@@ -371,9 +371,6 @@ def _judged(
     """Return outcomes by the rule of success, if there is one, which may have been applied."""
     if applied is not None:
         return outcomes.judged_by(applied)
-    scores = outcomes.dataset["score"].values.tolist()
-    if success is None and len(scores) > 2 and {*scores} == {0.0, 1.0}:
-        success = "score >= 1"  # several kinds of wrong or right
     if success is not None:
         return outcomes.with_success(success)
     if outcomes.binary and better == "lower":

@@ -60,7 +60,7 @@ class Verification:
         parts = ", ".join(
             f"{counts.get(name, 0)} {name}" for name in ("agree", "disagree", "inconclusive")
         )
-        worst = self.table.loc[self.table["z_mean"].abs().idxmax()]
+        worst: Any = self.table.iloc[int(self.table["z_mean"].abs().argmax())]
         gap = abs(worst["sampled_mean"] - worst["exact_mean"])
         in_sds = f"{gap / worst['exact_sd']:.2g} sd, " if worst["exact_sd"] > 0.0 else ""
         return (
