@@ -30,6 +30,11 @@ def standard_errors(found, values, quantiles) -> np.ndarray:
     return (below - LEVELS) / np.sqrt(LEVELS * (1.0 - LEVELS) / found.effective_draws)
 
 
+def worth_many(sample) -> bool:
+    """Whether weighted points are worth a thousand draws."""
+    return sample.trusted(1000.0)
+
+
 @pytest.mark.parametrize("size", [2, 5, 8])
 def test_probabilities_are_those_of_a_normal_in_every_direction(size) -> None:
     """Points that are even in each parameter may be uneven in a direction between them."""
@@ -43,7 +48,7 @@ def test_probabilities_are_those_of_a_normal_in_every_direction(size) -> None:
     def log_base(x):
         return -0.5 * (x**2).sum(axis=1) - 0.5 * size * np.log(2.0 * np.pi)
 
-    found = adaptive_importance_sampling(ndtri, log_base, log_density, size)
+    found = adaptive_importance_sampling(ndtri, log_base, log_density, size, worth_many)
     for direction in rng.normal(size=(20, size)):
         sd = np.linalg.norm(root.T @ direction)
         z = standard_errors(found, found.points @ direction, sd * norm.ppf(LEVELS))
@@ -59,7 +64,9 @@ def test_probabilities_are_those_of_skewed_parameters() -> None:
     def log_base(x):
         return (-0.5 * (x / 3.0) ** 2 - np.log(3.0 * np.sqrt(2.0 * np.pi))).sum(axis=1)
 
-    found = adaptive_importance_sampling(lambda u: 3.0 * ndtri(u), log_base, log_density, 3)
+    found = adaptive_importance_sampling(
+        lambda u: 3.0 * ndtri(u), log_base, log_density, 3, worth_many
+    )
     assert found.log_evidence == pytest.approx(0.0, abs=0.01)
     for i, a in enumerate(shape):
         z = standard_errors(found, found.points[:, i], loggamma(a).ppf(LEVELS))

@@ -11,10 +11,10 @@ the evidence. Weights are trusted if the shape of the tail of the largest, Paret
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.special import gammaincinv, gammaln, logsumexp, ndtri, softmax
+from scipy.special import gammaincinv, gammaln, logsumexp, ndtri
 
 from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.numerics.weights import normalised, pareto_shape
@@ -32,12 +32,10 @@ _SCALE_PRIOR_POINTS = 10.0  # weight of the prior scale of a kernel, in points
 _DEGREES_OF_FREEDOM = 6  # degrees of freedom of kernels
 _RIDGE = 1e-8  # added to the variance of standardised parameters
 K_HAT_MAX = 0.7  # Pareto k-hat below which weights are trusted
-_EFFECTIVE_DRAWS_TARGET = 1000.0  # the number of points is doubled below it
 _MIN_POWER_GROWTH = (1.02, 1.25)  # factor of the power in a round: of few points, of many
 _LOG_DENSITY_FLOOR = -1e10  # replaces minus infinity
+_DENSITY_FLOOR = 1e-300  # of a mixture, whose logarithm is a number
 _MAX_ROUNDS = 60  # of tempering
-_LOG_EVIDENCE_MARGIN = 1.0  # a preliminary log evidence may be this far below the final one
-_MAX_DOUBLINGS = 2  # of the number of points of the posterior, unless a maximum is given
 
 
 @dataclass(frozen=True)
@@ -66,16 +64,19 @@ class ImportanceSample:
         """Effective number of independent draws."""
         return 1.0 / float(self.weight @ self.weight)
 
+    def trusted(self, draws: float) -> bool:
+        """Whether the weights can be trusted and are worth more than so many draws."""
+        return self.k_hat < K_HAT_MAX and self.effective_draws > draws
+
 
 def adaptive_importance_sampling(
     from_uniform: Callable[[Array], Array],
     log_base: Callable[[Array], Array],
     log_density: Callable[[Array], Array],
     size: int,
-    negligible_log_evidence: float = -np.inf,
+    enough: Callable[[ImportanceSample], bool],
     final_points: int = FINAL_POINTS,
-    final_points_max: int | None = None,
-    enough_draws: float = _EFFECTIVE_DRAWS_TARGET,
+    final_points_max: int = 4 * FINAL_POINTS,
     points_per_round: int = POINTS_PER_ROUND,
 ) -> ImportanceSample:
     """Weighted points of the posterior of unconstrained parameters.
@@ -89,27 +90,26 @@ def adaptive_importance_sampling(
         times likelihood.
     size : int
         Number of parameters.
-    negligible_log_evidence : float
-        Log evidence below which the number of points is not doubled.
-    final_points : int
-        Number of points of the posterior, before doubling.
-    final_points_max : int, optional
-        Largest number of points; default: four times `final_points`.
-    enough_draws : float
-        Effective number of draws that is enough, if `final_points_max` is given.
+    enough : callable
+        Whether an `ImportanceSample` needs no more points.
+    final_points, final_points_max : int
+        Number of points of the posterior, which is doubled until there are enough, and its largest
+        value.
     points_per_round : int
         Points of a tempering round; many of them allow several kernels in many dimensions.
 
     Returns
     -------
     ImportanceSample
-        The first that can be trusted, or the one with the most effective draws.
+        The first that is enough, or the one with the most effective draws.
 
     Examples
     --------
     >>> normal = lambda x: -0.5 * (x**2).sum(axis=1) - 0.5 * np.log(2.0 * np.pi)
     >>> log_density = lambda x: normal(x) - 0.5 * (x[:, 0] - 1.0) ** 2
-    >>> sample = adaptive_importance_sampling(ndtri, normal, log_density, 1)
+    >>> sample = adaptive_importance_sampling(
+    ...     ndtri, normal, log_density, 1, lambda sample: sample.trusted(1000.0)
+    ... )
     >>> round(float(sample.weight @ sample.points[:, 0]), 2)  # normal of mean 1/2 and variance 1/2
     0.5
     >>> round(sample.log_evidence, 2)  # -log(2)/2 - 1/4
@@ -121,33 +121,21 @@ def adaptive_importance_sampling(
         base = np.maximum(log_base(points), _LOG_DENSITY_FLOOR)
         likelihood, excess = log_density(points) - base, base - log_proposal
         power = _next_power(likelihood, excess, power)
-        kernels = StudentMixture.fit(
-            points, normalised(excess + power * likelihood), points_per_round
-        )
+        tempered = excess + power * likelihood
         if power == 1.0:
             break
+        kernels = StudentMixture.fit(points, normalised(tempered), points_per_round)
         points = kernels.draw(points_per_round)
         log_proposal = kernels.log_density(points)
-    best: ImportanceSample | None = None
-    max_doublings = int(
-        np.log2((final_points_max or 2**_MAX_DOUBLINGS * final_points) / final_points)
-    )
-    for doublings in range(max_doublings + 1):
-        points = kernels.draw(final_points * 2**doublings)
-        logs = log_density(points) - kernels.log_density(points)
-        sample = _weighted(points, logs)
-        if best is None or sample.effective_draws > best.effective_draws:
+    sample = best = _weighted(points, tempered)
+    number = final_points
+    while not enough(sample) and number <= final_points_max:
+        kernels = StudentMixture.fit(sample.points, sample.weight, points_per_round)
+        points = kernels.draw(number)
+        sample = _weighted(points, log_density(points) - kernels.log_density(points))
+        if enough(sample) or sample.effective_draws > best.effective_draws:
             best = sample
-        enough = (
-            min(_EFFECTIVE_DRAWS_TARGET, 0.4 * final_points)
-            if final_points_max is None
-            else enough_draws
-        )
-        trusted = sample.k_hat < K_HAT_MAX and sample.effective_draws > enough
-        if trusted or sample.log_evidence + _LOG_EVIDENCE_MARGIN < negligible_log_evidence:
-            break
-        kernels = StudentMixture.fit(points, normalised(logs), points_per_round)
-    assert best is not None
+        number *= 2
     return best
 
 
@@ -291,7 +279,8 @@ class StudentMixture:
         mixture = cls(np.full(number, 1.0 / number), z[starts], root)
         products = (z[:, :, None] * z[:, None, :]).reshape(number_of_points, -1)
         for _ in range(_EM_STEPS):
-            responsibility = softmax(mixture._log_densities(z), axis=1)
+            density = mixture._densities(z)
+            responsibility = density / density.sum(axis=1, keepdims=True)
             total = responsibility.sum(axis=0)
             inverse = 1.0 / np.maximum(total, 1e-9)
             mean = inverse[:, None] * (responsibility.T @ z)
@@ -326,10 +315,28 @@ class StudentMixture:
 
     def log_density(self, points: Array) -> Array:
         """Log density of the mixture."""
-        return np.asarray(logsumexp(self._log_densities(points), axis=1))
+        density = self._densities(points).sum(axis=1)
+        return np.asarray(np.log(np.maximum(density, _DENSITY_FLOOR)) + self._log_scale)
 
-    def _log_densities(self, points: Array) -> Array:
-        """Log of share times density of every kernel; shape (points, kernels)."""
+    @cached_property
+    def _log_scale(self) -> float:
+        """Largest of the logs of the kernels' densities at their centres, shares included."""
+        return float(self._log_peaks.max())
+
+    @cached_property
+    def _log_peaks(self) -> Array:
+        """Log of share times density of every kernel at its centre; shape (kernels,)."""
+        size = self.centre.shape[1]
+        volume = np.log(np.diagonal(self.root, axis1=1, axis2=2)).sum(axis=1)
+        constant = gammaln((_DEGREES_OF_FREEDOM + size) / 2.0) - gammaln(_DEGREES_OF_FREEDOM / 2.0)
+        constant -= 0.5 * size * np.log(_DEGREES_OF_FREEDOM * np.pi)
+        return np.asarray(np.log(self.share) + constant - volume)
+
+    def _densities(self, points: Array) -> Array:
+        """Share times density of every kernel, over the largest at a centre; (points, kernels).
+
+        Tails of Student kernels are powers, so that none of these numbers vanishes.
+        """
         size = self.centre.shape[1]
         inverse = np.linalg.inv(self.root)
         standardised_centre = np.einsum("kij,kj->ik", inverse, self.centre)
@@ -339,13 +346,10 @@ class StudentMixture:
         )
         standardised *= standardised
         squares = standardised.reshape(len(points), size, -1).sum(axis=1)
-        volume = np.log(np.diagonal(self.root, axis1=1, axis2=2)).sum(axis=1)
-        constant = gammaln((_DEGREES_OF_FREEDOM + size) / 2.0) - gammaln(_DEGREES_OF_FREEDOM / 2.0)
-        constant = constant - 0.5 * size * np.log(_DEGREES_OF_FREEDOM * np.pi) - volume
-        power = 0.5 * (_DEGREES_OF_FREEDOM + size)
-        return np.asarray(
-            np.log(self.share) + constant - power * np.log1p(squares / _DEGREES_OF_FREEDOM)
-        )
+        logs = np.log1p(squares / _DEGREES_OF_FREEDOM)
+        logs *= -0.5 * (_DEGREES_OF_FREEDOM + size)
+        logs += self._log_peaks - self._log_scale
+        return np.asarray(np.exp(logs, out=logs))
 
 
 @dataclass(frozen=True)

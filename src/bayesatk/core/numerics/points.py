@@ -19,7 +19,6 @@ from bayesatk.core.numerics.elliptical import (
     systematic_resample,
 )
 from bayesatk.core.numerics.importance import (
-    K_HAT_MAX,
     ImportanceSample,
     adaptive_importance_sampling,
     refined_if_needed,
@@ -33,6 +32,7 @@ _BURN_IN, _THINNING = 100, 2  # steps before the first draw and for each draw, i
 _MAX_RUNS = 3  # of the chains; the thinning is doubled each time
 _POINTS_PER_PRODUCT = 20  # fewer points do not keep the means of products of parameters
 _EFFECTIVE_DRAWS_MIN = 400.0  # with fewer, importance sampling and chains go on
+_EFFECTIVE_DRAWS_TARGET = 1000.0  # up to which the number of points is doubled
 _EVIDENCE_DRAWS_MIN = 30.0  # with so many the log evidence has a standard error below 0.2
 _SLICE_SCALE = 1.2  # scale of the normal of elliptical slices over the one at the mode
 
@@ -216,7 +216,7 @@ def integrate_around_mode(
     """
 
     def enough(sample: ImportanceSample) -> bool:
-        return sample.k_hat < K_HAT_MAX and sample.effective_draws > _EFFECTIVE_DRAWS_MIN
+        return sample.trusted(_EFFECTIVE_DRAWS_MIN)
 
     sample = student_importance_sampling(log_density, mode, root, _DEGREES_OF_FREEDOM, final_points)
     sample = refined_if_needed(sample, log_density, enough)
@@ -249,9 +249,11 @@ def student_importance_sampling(
     def log_base(theta: Array) -> Array:
         return log_student_t((theta - mode) @ inverse.T, df).sum(axis=1) - log_determinant
 
+    draws = min(_EFFECTIVE_DRAWS_TARGET, 0.4 * final_points)
     return adaptive_importance_sampling(
-        from_uniform, log_base, log_density, len(mode), final_points=final_points
-    )
+        from_uniform, log_base, log_density, len(mode), lambda sample: sample.trusted(draws),
+        final_points, 4 * final_points,
+    )  # fmt: skip
 
 
 def elliptical_slice_posterior(

@@ -46,10 +46,6 @@ class BetaRule:
             np.append(self.log_weight, [0.0, 0.0]),
         )
 
-    def without_ends(self) -> "BetaRule":
-        """Return the rule that `with_ends` was called on."""
-        return BetaRule(self.log_p[:-2], self.log_q[:-2], self.log_weight[:-2])
-
 
 @dataclass(frozen=True)
 class BetaWindow:

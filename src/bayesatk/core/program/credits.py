@@ -36,6 +36,7 @@ _LARGEST = 20_000.0  # degree that a state may need by itself
 _OVERLAP = 1e-140  # of prior and likelihood, each at most one: far above underflow
 _COLUMNS = 300  # numbers of right trials, up to which no rule is needed
 _SMALLEST_TOTAL = 1e-300  # of what is divided by
+_FARTHEST_LOGIT = 40.0  # of p, beyond which it is 0 or 1 to double precision
 _ROUNDED = 1e-7  # variance over squared mean, below which a third cumulant is rounding
 
 
@@ -93,7 +94,8 @@ def credit_cumulants(nodes: Nodes, states: States, credits: Sequence[Credit]) ->
 def _mix(totals: Cumulants, rows: Indices, chance: Array, cumulants: Cumulants) -> None:
     """Add raw moments, weighted by the chances of right trials (nodes, states, right)."""
     mean, variance, third = cumulants
-    raw = mean, variance + mean**2, third + 3.0 * mean * variance + mean**3
+    square = mean**2
+    raw = mean, variance + square, third + mean * (3.0 * variance + square)
     for total, values in zip(totals, raw, strict=True):
         total[rows] += chance @ values
 
@@ -160,13 +162,13 @@ def _on_rule(
     Moments are taken about the mean of a state over all nodes, and of the smaller of a credit and
     its complement: squares about zero leave no digits to the variance of many trials.
     """
-    ends = bool(nodes.atoms.any())
-    within, rule = rule, rule.with_ends() if ends else rule
+    within, prior = prior_on_rule(nodes, rule)
+    rule = within.with_ends()
     log_likelihood = _kernels(right, wrong, rule)
-    likelihood, prior = _exponential(log_likelihood), _prior(nodes, within, ends)
+    likelihood = _exponential(log_likelihood)
     total = prior @ likelihood.T
     node, state = np.nonzero(total < _OVERLAP)
-    thin = _exponential(_log_prior(nodes.among(node), within, ends) + log_likelihood[state])
+    thin = _exponential(_log_prior(nodes.among(node), within) + log_likelihood[state])
     total[node, state] = 1.0
     low, high = latent_on_nodes(credits, rule)
     every = likelihood * prior.sum(axis=0)
@@ -179,7 +181,10 @@ def _on_rule(
             mean[chunk] <= complement[chunk],
             low[:, None] - mean[chunk], complement[chunk] - high[:, None],
         )  # fmt: skip
-        powers = np.stack([gap, gap**2, gap**3], axis=2)
+        powers = np.empty((*gap.shape[:2], 3, gap.shape[2]))
+        powers[:, :, 0] = gap
+        np.multiply(gap, gap, out=powers[:, :, 1])
+        np.multiply(powers[:, :, 1], gap, out=powers[:, :, 2])  # a power of three is slow
         joint = (likelihood[chunk].T[..., None, None] * powers).reshape(len(rule), -1)
         raw = (prior @ joint).reshape(len(nodes), *powers.shape[1:])
         raw /= total[:, chunk, None, None]
@@ -300,40 +305,38 @@ def _parts(nodes: Nodes, rule: BetaRule) -> Iterator[tuple[Indices | slice, Arra
         yield some, logs
 
 
-def _prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
-    """Prior probability of the points of a rule and of the atoms, scaled to at most one."""
+def prior_on_rule(nodes: Nodes, rule: BetaRule) -> tuple[BetaRule, Array]:
+    """Return points of a rule, and the prior probability of these and of both ends, by node.
+
+    Where no trial tells p from 0 or 1, it is counted to that end: Betas of small parameters reach
+    hundreds of points further.
+    """
     parts = list(_parts(nodes, rule))
-    if nodes.alpha.shape[1] == 1 and not ends:
-        return _exponential(parts[0][1])
     with np.errstate(divide="ignore"):
         atoms = np.log(nodes.atoms)
     top = atoms.max(axis=1)
     for some, logs in parts:
         top[some] = np.maximum(top[some], logs.max(axis=1))
-    density = np.zeros((len(nodes), len(rule) + 2 * ends))
+    density = np.zeros((len(nodes), len(rule)))
     for some, logs in parts:
         logs -= top[some, None]
-        density[some, : len(rule)] += np.exp(logs, out=logs)
-    if ends:
-        density[:, -2:] = np.exp(atoms - top[:, None])
-    return density
+        density[some] += np.exp(logs, out=logs)
+    logit = rule.log_p - rule.log_q
+    inside = np.abs(logit) <= _FARTHEST_LOGIT
+    beyond = np.stack([logit < -_FARTHEST_LOGIT, logit > _FARTHEST_LOGIT], axis=1).astype(float)
+    at_ends = np.exp(atoms - top[:, None]) + density @ beyond
+    near = BetaRule(rule.log_p[inside], rule.log_q[inside], rule.log_weight[inside])
+    prior = np.concatenate([density[:, inside], at_ends], axis=1)
+    return near, prior / prior.sum(axis=1, keepdims=True)
 
 
-def prior_on_rule(nodes: Nodes, rule: BetaRule) -> Array:
-    """Prior probability of points of a rule, its ends too where there are atoms; by node."""
-    ends = bool(nodes.atoms.any())
-    within = rule.without_ends() if ends else rule
-    prior = _prior(nodes, within, ends)
-    return np.asarray(prior / prior.sum(axis=1, keepdims=True))
-
-
-def _log_prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
-    """Log of the same, where it would be lost below the smallest number."""
+def _log_prior(nodes: Nodes, rule: BetaRule) -> Array:
+    """Log prior of points and ends, where it would be lost below the smallest number."""
     logs = np.full((len(nodes), len(rule)), -np.inf)
     for some, part in _parts(nodes, rule):
         logs[some] = np.logaddexp(logs[some], part)
     with np.errstate(divide="ignore"):
-        return np.concatenate([logs, np.log(nodes.atoms)], axis=1) if ends else logs
+        return np.concatenate([logs, np.log(nodes.atoms)], axis=1)
 
 
 def _exponential(logs: Array) -> Array:

@@ -363,8 +363,8 @@ class MarkedOnRule(Marked):
         nodes = replace(nodes, alpha=alpha, beta=beta)
         wanted = resolving_degree(alpha, beta).max() + trials + degree
         rule = beta_rule(float(alpha.min()), float(beta.min()), float(wanted) * finer**2)
-        rule = rule.with_ends() if nodes.atoms.any() else rule
-        prior = prior_on_rule(nodes, rule)
+        rule, prior = prior_on_rule(nodes, rule)
+        rule = rule.with_ends()
         return _OnRule(rule, prior.reshape(*offset.shape, -1), self._likelihood(theta, rule))
 
     def _likelihood(self, theta: Array, rule: BetaRule) -> tuple[Array, Array]:

@@ -41,8 +41,8 @@ _FREEDOM = 6.0  # degrees of freedom of the variates around a mode
 _WIDER = 1.4  # scale of these variates where the mode is that of another law
 _ENOUGH = 400.0  # least effective number of draws of weighted points
 _NEGLIGIBLE_ODDS, _MINOR_ODDS = 0.05, 0.25  # of laws that hardly count beside others
-_FEWEST = 50.0  # effective number of draws of any law that counts
-_MARGIN = 1.0  # of a log evidence that is not yet known well
+_FEWEST = 100.0  # effective number of draws of any law that counts
+_MARGIN = 1.0  # by which a log evidence that is not yet known well may be too low
 _HOPELESS = -1e10  # log density where it is not a number
 _BOUND = 30.0  # unconstrained parameters, beyond which no mode is looked for
 
@@ -266,7 +266,7 @@ def from_prior(
     most : int
         Points that may be drawn at once, to begin with a few thousand.
     enough_draws : float
-        Effective number of draws from which no more points are drawn.
+        Effective number of draws from which no more points are drawn, of a law that is probable.
     per_round : int
         Points of a round on the way.
     """
@@ -279,16 +279,17 @@ def from_prior(
     centre, inverse = laplace.mode[simple_columns], np.linalg.inv(root)
     volume = float(np.log(np.diag(root)).sum())
     density = tamed(log_density)
+
+    def enough(sample: ImportanceSample) -> bool:
+        return _trusted(sample, negligible - _MARGIN, enough_draws)
+
     if "shape" in shared:
         blocks = [columns, other]
         first = _given(density, fields, law, columns, other, centre, per_round)
         base = BlockwiseMixture(
             blocks, [first, StudentMixture(np.ones(1), centre[None], root[None])]
         )
-        result = multiple_importance_sampling(
-            base, density, lambda found: _trusted(found, negligible - _MARGIN, enough_draws),
-            per_round, most,
-        )  # fmt: skip
+        result = multiple_importance_sampling(base, density, enough, per_round, most)
         return _trusted_or_sliced(density, result, seed, negligible)
 
     def from_uniform(u: Array) -> Array:
@@ -303,8 +304,8 @@ def from_prior(
         return np.asarray(logs + log_student_t(z, _FREEDOM).sum(axis=1) - volume)
 
     result = adaptive_importance_sampling(
-        from_uniform, log_base, density, fields.size, negligible, final_points_max=most,
-        enough_draws=enough_draws, points_per_round=per_round,
+        from_uniform, log_base, density, fields.size, enough, final_points_max=most,
+        points_per_round=per_round,
     )  # fmt: skip
     return _trusted_or_sliced(density, result, seed, negligible)
 
@@ -351,8 +352,8 @@ def _given(
         return log_density(theta)
 
     given = adaptive_importance_sampling(
-        law.from_uniform, law.log_density, of_law_alone, len(columns), final_points=per_round,
-        final_points_max=per_round,
+        law.from_uniform, law.log_density, of_law_alone, len(columns), lambda _: True, per_round,
+        per_round,
     )  # fmt: skip
     return StudentMixture.fit(given.points, given.weight, per_round)
 
