@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from bayesatk.core.pooling.marks import log_marked, mark_chances, right_given_marked
+from bayesatk.core.pooling.marks import mark_chances, right_given_marked
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 
@@ -21,18 +21,6 @@ def test_marks_are_the_sum_of_two_binomials(trials, s, f) -> None:
         of_right = binom.pmf(np.arange(right + 1), right, s)
         of_wrong = binom.pmf(np.arange(trials - right + 1), trials - right, f)
         np.testing.assert_allclose(found[right], np.convolve(of_right, of_wrong), atol=1e-14)
-
-
-def test_a_mixture_over_right_trials_is_a_binomial_in_the_rate_of_marks() -> None:
-    """With p fixed the marks are Binomial(n, f + (s - f) p)."""
-    p, s, f = 0.37, 0.85, 0.15
-    nodes = Nodes.of(np.array([np.log(p / (1 - p))]), np.array([-np.inf]), np.ones(1))
-    nodes = Nodes(*(getattr(nodes, name) for name in ("alpha", "beta", "share", "atoms", "weight")),
-                  rates=np.array([[s, f]]))  # fmt: skip
-    marked, trials = np.array([0, 3, 9, 2]), np.array([4, 4, 9, 7])
-    states = States.of(marked, trials)
-    expected = binom.logpmf(states.successes, states.trials, f + (s - f) * p)
-    np.testing.assert_allclose(log_marked(nodes, states)[0], expected, rtol=1e-9)
 
 
 def test_right_trials_given_marks_are_by_bayes() -> None:

@@ -14,20 +14,33 @@ import bayesatk as bk
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.models.difficulty_laws import log_rising
 from bayesatk.models.evidence import Averaged
-from bayesatk.models.question_draws import success_p
+from bayesatk.models.question_draws import chosen, difficulty_of, success_p
 from bayesatk.models.sampling import _of_draws_taken
 from bayesatk.priors import DIFFICULTY_FAMILIES
-from bayesatk.results.difficulty_draws import difficulty_draws, draw_prior
+from bayesatk.results.difficulty_draws import difficulty_draws
 from tests.conftest import METRICS
 
 AVERAGED = {"difficulty": "averaged", "progress": False}
+
+
+def draws_of_prior(prior, size: int, rng):
+    """Distributions of difficulty from the prior, and the family of each, drawn first."""
+    names, chances = zip(*prior.families, strict=True)
+    drawn = []
+    for name in names:
+        fields = prior.fields(name)
+        theta = fields.from_uniform(rng.random((size, fields.size)))
+        drawn.append(difficulty_of(fields.values(theta)))
+    member = rng.choice(len(names), size, p=chances)
+    family = np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[member]
+    return chosen(drawn, member), family
 
 
 def test_draws_of_the_prior_have_its_families_and_shapes() -> None:
     prior = bk.priors.HyperPrior(
         families={"beta": 1, "inflated": 2, "mixture": 5}, share=(4.0, 2.0)
     )
-    drawn, family = draw_prior(prior, 40_000, np.random.default_rng(1))
+    drawn, family = draws_of_prior(prior, 40_000, np.random.default_rng(1))
     counts = np.bincount(family) / len(family)
     np.testing.assert_allclose(counts, [0.125, 0.25, 0.625], atol=5 * 0.5 / 200)
     np.testing.assert_allclose(drawn.share.sum(1) + drawn.atoms.sum(1), 1.0)
@@ -80,7 +93,7 @@ def _evidence_by_prior_draws(prior, c, n, size: int = 400_000) -> tuple[float, f
     """Mean likelihood of trials in their order over draws of the prior, as a log, and its error."""
     rng, logs = np.random.default_rng(8), []
     for _ in range(10):
-        drawn, _ = draw_prior(prior, size // 10, rng)
+        drawn, _ = draws_of_prior(prior, size // 10, rng)
         logs.append(drawn.log_likelihood(c, n - c).sum(axis=1))
     values = np.concatenate(logs)
     weight = np.exp(values - values.max())

@@ -12,7 +12,6 @@ import pytest
 import bayesatk as bk
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.categorical import category_finite, category_moments
-from bayesatk.core.question.dirichlet_multinomial import log_dirichlet_multinomial
 from bayesatk.core.question.expected_credit import finite
 from bayesatk.metrics import credit as credits
 from bayesatk.metrics.category_credit import CategoryCredit
@@ -82,7 +81,6 @@ def test_estimates_cost_nothing_of_the_size_of_the_trials() -> None:
     tracemalloc.start()
     finite(credits.auc_at(64), np.arange(1000) * 10**5, BILLION)
     category_finite(CategoryCredit(4), [[BILLION // 2, BILLION // 4, BILLION // 4]], [0.0, 0.5, 1])
-    log_dirichlet_multinomial([[BILLION // 2, BILLION // 2]], [[0.5, 0.5]], [0.1])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 50e6
@@ -106,22 +104,6 @@ def test_categories_at_extreme_parameters(worth, k: int, alpha) -> None:
         assert 0.0 <= variance <= top**2 * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("trials", [0, 1, 2, 10, 1000, 10**6, BILLION])
-@pytest.mark.parametrize("ratio", [1e-300, 1e-30, 1e-9, 1e-3, 1.0, 1e6, 1e15])
-def test_dirichlet_multinomial_of_any_counts(trials: int, ratio: float) -> None:
-    with mpmath.workdps(400 if ratio < 1e-20 else 60):
-        for mean in (1e-9, 0.3, 0.5, 1.0 - 1e-9):
-            for c in {0, 1, trials // 7, trials // 2, trials - 1, trials, int(mean * trials)}:
-                if not 0 <= c <= trials:
-                    continue
-                p = np.array([mean, 1.0 - mean])
-                expected = _mp_log_pmf([c, trials - c], p, ratio)
-                found = log_dirichlet_multinomial([c, trials - c], p, ratio)
-                # Of terms like n log(n / ratio), rounded: to .001 for a billion trials.
-                size = max(1.0, trials * (25.0 + abs(np.log(ratio))))
-                assert abs(float(mpmath.mpf(float(found)) - expected)) <= 1e-15 * size + 1e-11
-
-
 def _mp_log_pmf(counts, mean, ratio):
     alpha = [mpmath.mpf(float(one)) / mpmath.mpf(ratio) for one in mean]
     log_gamma, total, n = mpmath.loggamma, sum(alpha), sum(counts)
@@ -129,11 +111,6 @@ def _mp_log_pmf(counts, mean, ratio):
     for a, c in zip(alpha, counts, strict=True):
         found += log_gamma(a + c) - log_gamma(a) - log_gamma(c + 1)
     return found
-
-
-def test_what_cannot_be_has_no_probability() -> None:
-    assert log_dirichlet_multinomial([1, 2], [0.0, 1.0], 0.1) < -600.0
-    assert log_dirichlet_multinomial([0, 3], [0.0, 1.0], 0.1) == pytest.approx(0.0, abs=1e-15)
 
 
 def test_leaving_one_of_many_trials_out() -> None:

@@ -175,6 +175,3 @@ def test_scales_draw_what_they_read(name) -> None:
     np.testing.assert_allclose(scale.judged(METRICS[0]).latent(p), scale.rate(p), atol=1e-12)
     counts = scale.by_category(scale.draw_counts(7, p, rng), 7)
     np.testing.assert_array_equal(counts.sum(axis=-1), 7)
-    again = scale.replicates(p[None, :, None], None, np.array([[3, 9]]), rng)
-    drawn = scale.by_category(again, np.array([3, 9]))
-    np.testing.assert_array_equal(drawn.sum(axis=-1), np.broadcast_to([3, 9], drawn.shape[:-1]))

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from dataclasses import replace
 from itertools import product
 from math import comb
 
@@ -11,13 +10,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import betaln, expit, roots_jacobi
+from scipy.special import betaln, expit, logit, roots_jacobi
 from scipy.stats import kstest
 
 import bayesatk as bk
 from bayesatk.core.pooling.judges import JudgeRates
-from bayesatk.core.pooling.marks import log_marked
-from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.observations import AllAlike, Marked, MarkedOnRule
@@ -199,9 +196,11 @@ def test_cumulants_on_a_rule_are_those_of_sums_over_right_trials() -> None:
 )  # fmt: skip
 def test_rates_of_a_question_are_integrated(counts, s, f, rate_icc) -> None:
     """Uniform p; the marks of a question by Polya's urn, its hidden truths enumerated."""
-    nodes = replace(Nodes.single(1.0, 1.0), rates=np.array([[s, f, rate_icc]]))
     states = States.of_counts(np.array([counts]))
-    logs = log_marked(nodes, states) - states.log_ways
+    judge = JudgeRates(SAME, varying=True)
+    law = DifficultyLaw(Fields(judge.fields), (1.0, 1.0))
+    theta = logit(np.array([[s, f, rate_icc]]))
+    logs = Marked(law, states, judge).log_states(theta, np.zeros((1, 1)))
     known = [(mark, right) for (right, mark), n in zip(KINDS, counts, strict=True)
              for _ in range(n) if right is not None and mark is not None]  # fmt: skip
     wrong, right = sum(counts[2:5]), sum(counts[5:])

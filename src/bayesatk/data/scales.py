@@ -98,21 +98,6 @@ class RightWrongScale:
         """Return the numbers of wrong and right trials, from the successes."""
         return np.stack([trials - drawn, drawn], axis=-1)
 
-    def replicates(self, mean: Array, icc: Array | None, trials: Ints, rng: Rng) -> Ints:
-        """Draw numbers of successes of questions with one success probability.
-
-        Parameters
-        ----------
-        mean : ndarray, shape (..., *axes)
-        icc : ndarray, shape (...), optional
-            Correlation of the trials of a question; None if all questions have the same
-            probabilities.
-        trials : ndarray of int, shape (system, question)
-            The last dimension of `mean` before `axes` is that of systems.
-        rng : numpy.random.Generator
-        """
-        return rng.binomial(trials, mean[..., None])
-
 
 @dataclass(frozen=True)
 class Scored:
@@ -186,32 +171,6 @@ class Scored:
         """Return the counts unchanged."""
         return drawn
 
-    def replicates(self, mean: Array, icc: Array | None, trials: Ints, rng: Rng) -> Ints:
-        """Draw counts by category of questions with Dirichlet distributed probabilities."""
-        mean = mean[..., None, :]
-        shape = (*np.broadcast_shapes(mean.shape[:-1], trials.shape), mean.shape[-1])
-        p = np.broadcast_to(mean, shape)
-        if icc is not None:
-            total = (1.0 - icc) / np.maximum(icc, 1e-300)  # avoids a division by zero
-            with np.errstate(under="ignore"):
-                alpha = np.maximum(mean * total[..., None, None], np.nextafter(0.0, 1.0))
-            p = _drawn_or_certain(np.broadcast_to(alpha, shape), p, rng)
-        return rng.multinomial(np.broadcast_to(trials, shape[:-1]), p)
-
 
 RIGHT_WRONG = RightWrongScale()
 Scale = RightWrongScale | Scored
-
-
-def _drawn_or_certain(alpha: Array, mean: Array, rng: Rng) -> Array:
-    """Draw Dirichlet probabilities.
-
-    Where all gamma variates underflow to 0, one category is drawn by the means and is certain.
-    """
-    gamma = rng.standard_gamma(alpha)
-    total = gamma.sum(axis=-1, keepdims=True)
-    cumulative = np.cumsum(mean, axis=-1)
-    category = (cumulative < rng.random((*mean.shape[:-1], 1)) * cumulative[..., -1:]).sum(axis=-1)
-    certain = np.eye(mean.shape[-1])[category]
-    with np.errstate(under="ignore"):
-        return np.where(total > 0.0, gamma / np.where(total > 0.0, total, 1.0), certain)

@@ -23,10 +23,15 @@ from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.data.study import Study
 from bayesatk.models.program import all_trials
-from bayesatk.models.question_draws import log_parts, traced_difficulty
+from bayesatk.models.question_draws import (
+    chosen,
+    difficulty_of,
+    field_values,
+    log_parts,
+    traced_difficulty,
+)
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.priors.fields import Fields
-from bayesatk.results.difficulty_draws import chosen, difficulty_of, field_values
 
 _KERNELS = 500  # of the proposal
 _PER_DRAW = 2  # proposals for every draw of the posterior that they are compared with

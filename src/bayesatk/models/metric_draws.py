@@ -22,10 +22,10 @@ from bayesatk.models.question_draws import (
     probabilities,
     traced_laws,
 )
+from bayesatk.models.question_means import Shares, SystemMetrics, stored
 from bayesatk.priors import HyperPrior
 from bayesatk.results.difficulty_draws import ATOMS, flat_draws
 from bayesatk.results.question_laws import QuestionLaws
-from bayesatk.results.question_means import Shares, SystemMetrics, stored
 from bayesatk.results.schema import DRAWS
 
 
@@ -135,7 +135,7 @@ def hyper_variables(
         of_judge = () if study.judge_rates is None else study.judge_rates[system].names
         names = ("mean_p", *of_judge)
         return {name: flat_draws(posterior[name], system) for name in names if name in posterior}
-    variables = laws.variables(scored=False)
+    variables = laws.variables()
     absent = set() if study.grouping is not None else {"typical_p"}
     if study.scale.axes:
         absent.add("typical_p")

@@ -22,8 +22,8 @@ from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse
 from bayesatk.models.alignment import SAMPLE_DIMS, Labels, aligned, dimensions, places
 from bayesatk.models.mixing import mixing_notes
+from bayesatk.models.question_means import Shares, SystemMetrics, stored
 from bayesatk.results.citations import RUBIN
-from bayesatk.results.question_means import Shares, SystemMetrics, stored
 from bayesatk.results.schema import (
     DRAWS,
     SAMPLE,

@@ -34,10 +34,10 @@ from bayesatk.models.metric_draws import (
 )
 from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import traced_laws
+from bayesatk.models.question_means import Shares, SystemMetrics
 from bayesatk.models.votes import ballots_of, vote_means
 from bayesatk.priors import AnswerHyperPrior
 from bayesatk.results.difficulty_draws import flat_draws
-from bayesatk.results.question_means import Shares, SystemMetrics
 from bayesatk.results.schema import DRAWS
 
 _MOST = 30  # k whose partitions are enumerated

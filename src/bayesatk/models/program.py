@@ -12,7 +12,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesatk._tools.arrays import Array
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.pooling.levels import shape_functions
 from bayesatk.data.study import Study
 from bayesatk.models.difficulty_laws import Betas, Known, Tensor, log_rising, parameter_sum
@@ -23,6 +23,7 @@ from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal, S
 from bayesatk.results.question_laws import concentration, declared_fields
 
 Form = Literal["full", "marginal"]
+Integrated = Literal["integrated"]  # p of questions with a fixed prior, too
 SMALLEST_SHARE = 1e-12  # of a part of a mixture: less of it no longer changes the likelihood
 SMALLEST_ALPHA = 1e-100  # of a Dirichlet, so that its log-gamma is a number
 LABELS = {
@@ -31,7 +32,9 @@ LABELS = {
 }
 
 
-def build_program(study: Study, family: str = "", form: Form = "marginal") -> pm.Model:
+def build_program(
+    study: Study, family: str = "", form: Form | Integrated = "marginal", kinds: Ints | None = None
+) -> pm.Model:
     """Return the PyMC model of what was asked for.
 
     Parameters
@@ -39,12 +42,16 @@ def build_program(study: Study, family: str = "", form: Form = "marginal") -> pm
     study : Study
     family : str
         Difficulty family, of right and wrong under partial pooling.
-    form : {"marginal", "full"}
-        Whether the model has the probabilities of questions as variables, too.
+    form : {"marginal", "full", "integrated"}
+        Whether the model has the probabilities of questions as variables, too; integrated, it has
+        none even without pooling.
+    kinds : ndarray of int, shape (system, question, kind), optional
+        Marks of a judge that errs; default: those of the study, with the truth where it is known.
     """
+    kinds = study.outcomes.kinds if kinds is None and study.judges is not None else kinds
     with pm.Model(coords=study_coordinates(study)) as model:
         if study.pooling != "partial":
-            _fixed_prior(study)
+            _fixed_prior(study, kinds, integrated=form == "integrated")
             return model
         drawn = hyperparameters(declared_fields(study, family))
         offset = _offsets(study, drawn)
@@ -55,7 +62,7 @@ def build_program(study: Study, family: str = "", form: Form = "marginal") -> pm
         elif study.judge_rates is None:
             _marks(study, difficulty_law(drawn, offset), form)
         else:
-            _judged(study, difficulty_law(drawn, offset), form)
+            _judged(study, difficulty_law(drawn, offset), form, kinds)
     return model
 
 
@@ -155,7 +162,7 @@ def _beta(mean: Tensor, total: Tensor, offset: Tensor | None) -> tuple[Tensor, T
 # Partial pooling
 
 
-def _marks(study: Study, law: Betas, form: Form) -> None:
+def _marks(study: Study, law: Betas, form: Form | Integrated) -> None:
     """Add successes, and in the full form p given them: a quantile of its conjugate distribution.
 
     NUTS then samples hyperparameters and independent uniform numbers, whatever the data.
@@ -173,7 +180,7 @@ def _marks(study: Study, law: Betas, form: Form) -> None:
         pm.Deterministic("p", p, dims=DIMS)
 
 
-def _judged(study: Study, law: Betas, form: Form) -> None:
+def _judged(study: Study, law: Betas, form: Form | Integrated, kinds: Any) -> None:
     """Add marks by a judge that errs, right trials added up; or p itself.
 
     Earlier marks at a weight have no sum over right trials: p is then a variable in either form.
@@ -182,10 +189,10 @@ def _judged(study: Study, law: Betas, form: Form) -> None:
     rates = judge_rates(study.judge_rates)
     earlier = study.prior_counts
     if form == "marginal" and (earlier is None or not earlier.any()):
-        observe_marks(law, rates, study.outcomes.kinds)
+        observe_marks(law, rates, kinds)
         return
     known = Known(law.latent("p", dims=DIMS))
-    observe_marks(known, rates, study.outcomes.kinds)
+    observe_marks(known, rates, kinds)
     _earlier_marks(earlier, known.p, rates)
 
 
@@ -197,7 +204,9 @@ def _earlier_marks(earlier: Array | None, p: Tensor, rates: Any) -> None:
         pm.Potential("prior_trials", Known(marked).log_ordered(earlier[..., 1], earlier[..., 0]))
 
 
-def _categories(study: Study, drawn: dict[str, Tensor], offset: Tensor | None, form: Form) -> None:
+def _categories(
+    study: Study, drawn: dict[str, Tensor], offset: Tensor | None, form: Form | Integrated
+) -> None:
     """Add counts of scored categories, whose mean is tilted by an offset."""
     mean, total = drawn["mean"], parameter_sum(drawn["icc"])
     logs = pt.log(mean)[:, None]
@@ -232,7 +241,7 @@ def _sticks(alpha: Tensor, u: Tensor) -> Tensor:
     return pt.stack([*parts, left], axis=-1)
 
 
-def _levels(study: Study, law: Betas, drawn: dict[str, Tensor], form: Form) -> None:
+def _levels(study: Study, law: Betas, drawn: dict[str, Tensor], form: Form | Integrated) -> None:
     """Add counts of scored levels, whose expected score has the law of difficulty."""
     scores, functions = study.scale.scores, shape_functions(study.scale.scores)
     log_base = pt.zeros((study.outcomes.trials.shape[0], len(scores)))
@@ -253,12 +262,15 @@ def _levels(study: Study, law: Betas, drawn: dict[str, Tensor], form: Form) -> N
 # Without pooling, and one p for all
 
 
-def _fixed_prior(study: Study) -> None:
+def _fixed_prior(study: Study, kinds: Any, integrated: bool) -> None:
     """Add probabilities with a fixed prior: of every question, or one for all of a system."""
     axes, sizes = study.scale.axes, study.outcomes.trials.shape
     # Earlier trials that no judge marked add up with the prior.
     alpha = np.stack([concentration(study, system) for system in range(sizes[0])], dtype=float)
     together = study.pooling == "complete"
+    if integrated and not together:
+        _fixed_law(study, alpha, kinds)
+        return
     name, dims = ("mean_p", DIMS[:1]) if together else ("p", DIMS)
     if axes:
         p = pm.Dirichlet(name, alpha, dims=(*dims, *axes))
@@ -271,8 +283,23 @@ def _fixed_prior(study: Study) -> None:
         _given_p(study, p)
         return
     rates = judge_rates(study.judge_rates)
-    observe_marks(Known(p), rates, study.outcomes.kinds)
+    observe_marks(Known(p), rates, kinds)
     _earlier_marks(study.prior_counts, p, rates)
+
+
+def _fixed_law(study: Study, alpha: Array, kinds: Any) -> None:
+    """Add counts of questions whose probabilities have a fixed prior, integrated."""
+    trials = study.outcomes.trials.values
+    if study.scale.axes:
+        dims = (*DIMS, "category")
+        pm.DirichletMultinomial("count", n=trials, a=alpha, observed=study.counts, dims=dims)
+        return
+    wrong, right = (alpha[..., i] + np.zeros(trials.shape) for i in (0, 1))
+    law = Betas(((pt.as_tensor(right), pt.as_tensor(wrong)),), (pt.zeros((1, 1)),))
+    if study.judge_rates is None:
+        law.observe("successes", trials, observed=study.outcomes.successes.values, dims=DIMS)
+    else:
+        observe_marks(law, judge_rates(study.judge_rates), kinds)
 
 
 def _given_p(study: Study, p: Tensor, earlier: Array | None = None) -> None:

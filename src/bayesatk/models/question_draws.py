@@ -4,23 +4,57 @@
 given trials, which the closed forms have in ways of their own.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import xarray as xr
 from scipy.stats import betabinom, binom
 
-from bayesatk._tools.arrays import Array, Indices, Rng
+from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.question.dirichlet_multinomial import log_sequence_probability
 from bayesatk.data.study import Study
 from bayesatk.metrics.credit import log_choose
-from bayesatk.results.difficulty_draws import difficulty_of, flat_draws
+from bayesatk.models.question_means import Expectation
+from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.question_laws import QuestionLaws
-from bayesatk.results.question_means import Expectation
 
 _LEAST = 1e-300  # sum of gamma variables
 _LEAST_ICC = 1e-8  # of the rates of a judge, as in `bayesatk.models.judged_marks`
+
+
+def chosen(families: Sequence[Nodes], choice: Ints) -> Nodes:
+    """Return at every place the draw of the family chosen there."""
+    every = Nodes.joined(families, [1.0] * len(families))
+    return every.among(choice * len(choice) + np.arange(len(choice)))
+
+
+def field_values(difficulty: Nodes) -> dict[str, Array]:
+    """Return hyperparameters by the names of fields, of which a family has some; (draws, ...)."""
+    share = difficulty.share[:, 0]
+    return {
+        "mean": difficulty.mean, "icc": difficulty.icc, "share": share,
+        "atoms": np.column_stack([difficulty.atoms, share]),
+    }  # fmt: skip
+
+
+def difficulty_of(values: Mapping[str, Array]) -> Nodes:
+    """Return the difficulty distributions of hyperparameters by the names of fields, (draws, ...).
+
+    Examples
+    --------
+    >>> law = difficulty_of({"mean": np.array([0.5]), "icc": np.array([0.25])})
+    >>> law.alpha.tolist(), law.atoms.tolist()
+    ([[1.5]], [[0.0, 0.0]])
+    """
+    mean, icc = (values[name].reshape(len(values[name]), -1) for name in ("mean", "icc"))
+    share = atoms = None
+    if "share" in values:
+        share = np.stack([values["share"], 1.0 - values["share"]], axis=1)
+    if "atoms" in values:
+        atoms, share = values["atoms"][:, :2], values["atoms"][:, 2:]
+    return Nodes.of_moments(mean, np.broadcast_to(icc, mean.shape), share, atoms)
 
 
 def traced_difficulty(posterior: xr.Dataset, system: int) -> Nodes | None:

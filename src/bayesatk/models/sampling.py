@@ -28,7 +28,7 @@ from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import CountDraws, count_draws
 from bayesatk.models.mixing import mixing_notes
 from bayesatk.models.pooled_votes import pooled_vote_draws
-from bayesatk.models.predictive import predictive_groups
+from bayesatk.models.predictive import Predictive
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import (
     DIFFICULTY_FAMILIES,
@@ -40,9 +40,8 @@ from bayesatk.priors import (
     Population,
     VotePrior,
 )
-from bayesatk.results.checking import checking_groups
 from bayesatk.results.citations import HOFFMAN
-from bayesatk.results.difficulty_draws import difficulty_group, flat_draws, has_difficulty_group
+from bayesatk.results.difficulty_draws import difficulty_group, has_difficulty_group
 from bayesatk.results.schema import (
     SAMPLE,
     build,
@@ -299,9 +298,7 @@ def sampled_result(
     posterior = _posterior(study, counts).assign_attrs(recorded)
     statistics = sampler_statistics(traces)
     groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
-    p = flat_draws(first["p"]) if study.pooling == "none" and "p" in first else None
-    groups |= checking_groups(study, groups, keep, generator, p=p)
-    groups |= predictive_groups(study, models, traces, averaged, keep, generator)
+    groups |= Predictive(study, models, traces, averaged, posterior, keep, generator).groups()
     notes = json.dumps([*study.notes, *mixing_notes(posterior, statistics.values())])
     if averaged is not None and averaged.table is not None:
         statistics["sample_stats"] = _of_draws_taken(averaged, traces)

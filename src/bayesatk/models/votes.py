@@ -18,9 +18,9 @@ from bayesatk.data.answers import Ballots, possible
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import as_marked
 from bayesatk.models.metric_draws import CountDraws, by_chain
+from bayesatk.models.question_means import Shares, grouped_means
 from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty_draws import flat_draws
-from bayesatk.results.question_means import Shares, grouped_means
 from bayesatk.results.schema import DRAWS
 
 _CHUNK = 4_000_000

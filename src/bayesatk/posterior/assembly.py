@@ -14,7 +14,7 @@ from bayesatk.posterior.analysis import Evaluated
 from bayesatk.posterior.checking import Checks
 from bayesatk.posterior.posterior import Draws, least
 from bayesatk.priors import DIFFICULTY_FAMILIES
-from bayesatk.results.checking import PRIOR_DRAWS, UNIT, with_variation
+from bayesatk.results.checking import PRIOR_DRAWS, UNIT, stored_counts, with_variation
 from bayesatk.results.schema import (
     CHAINS,
     DRAWS,
@@ -126,8 +126,7 @@ def checking_groups(
     ):
         replicates = [values for values in drawn if values is not None]
         if replicates:
-            size: Any = np.int16 if study.outcomes.trials.max() < 2**15 else np.int64
-            values = np.stack(replicates, axis=1).astype(size)
+            values = stored_counts(study, np.stack(replicates, axis=1))
             add(name, {counts[0]: (counts[1], values)}, like)
     logs = [own for one in each if (own := one.drawn.log_likelihood) is not None]
     if logs:

@@ -1,4 +1,4 @@
-"""Difficulty distributions of a result by draw: the group ``difficulty``, and draws from priors.
+"""Difficulty distributions of a result by draw: the group ``difficulty``.
 
 Where every draw is a single Beta, ``mean_p`` and ``icc`` of the posterior say all, and the group is
 not there. Read either with `difficulty_draws`.
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesatk._tools.arrays import Array, Ints, Rng
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.results.schema import draws_dataset
@@ -110,65 +110,3 @@ def flat_draws(variable: xr.DataArray, system: int | None = None) -> Array:
         variable = variable.isel(system=system)
     values = variable.transpose("chain", "draw", ...).values
     return np.asarray(values.reshape(-1, *values.shape[2:]), float)
-
-
-def draw_prior(prior: HyperPrior, size: int, rng: Rng) -> tuple[Nodes, Ints]:
-    """Draw difficulty distributions from the prior, each of a family drawn first.
-
-    Returns
-    -------
-    difficulty : Nodes
-        Of as many Betas as the family with most has.
-    family : ndarray of int, shape (size,)
-        Index of ``bayesatk.priors.DIFFICULTY_FAMILIES``.
-
-    Examples
-    --------
-    >>> drawn, family = draw_prior(HyperPrior(families="mixture"), 3, np.random.default_rng(1))
-    >>> family.tolist(), bool((drawn.mean[:, 0] < drawn.mean[:, 1]).all())
-    ([2, 2, 2], True)
-    """
-    if not has_difficulty_group(prior):
-        return _drawn(prior, "beta", size, rng), np.zeros(size, np.int64)
-    names, chances = zip(*prior.families, strict=True)
-    member = rng.choice(len(names), size, p=chances)
-    drawn = chosen([_drawn(prior, name, size, rng) for name in names], member)
-    return drawn, np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[member]
-
-
-def chosen(families: Sequence[Nodes], choice: Ints) -> Nodes:
-    """Return at every place the draw of the family chosen there."""
-    every = Nodes.joined(families, [1.0] * len(families))
-    return every.among(choice * len(choice) + np.arange(len(choice)))
-
-
-def _drawn(prior: HyperPrior, family: str, size: int, rng: Rng) -> Nodes:
-    fields = prior.fields(family)
-    return difficulty_of(fields.values(fields.from_uniform(rng.random((size, fields.size)))))
-
-
-def field_values(difficulty: Nodes) -> dict[str, Array]:
-    """Return hyperparameters by the names of fields, of which a family has some; (draws, ...)."""
-    share = difficulty.share[:, 0]
-    return {
-        "mean": difficulty.mean, "icc": difficulty.icc, "share": share,
-        "atoms": np.column_stack([difficulty.atoms, share]),
-    }  # fmt: skip
-
-
-def difficulty_of(values: Mapping[str, Array]) -> Nodes:
-    """Return the difficulty distributions of hyperparameters by the names of fields, (draws, ...).
-
-    Examples
-    --------
-    >>> law = difficulty_of({"mean": np.array([0.5]), "icc": np.array([0.25])})
-    >>> law.alpha.tolist(), law.atoms.tolist()
-    ([[1.5]], [[0.0, 0.0]])
-    """
-    mean, icc = (values[name].reshape(len(values[name]), -1) for name in ("mean", "icc"))
-    share = atoms = None
-    if "share" in values:
-        share = np.stack([values["share"], 1.0 - values["share"]], axis=1)
-    if "atoms" in values:
-        atoms, share = values["atoms"][:, :2], values["atoms"][:, 2:]
-    return Nodes.of_moments(mean, np.broadcast_to(icc, mean.shape), share, atoms)

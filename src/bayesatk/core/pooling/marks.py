@@ -31,7 +31,6 @@ from bayesatk.core.pooling.nodes import Nodes, log_rising_factorial_table
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import log_choose
 
-_BLOCK = 4_000_000  # floats in one array: 32 MB
 _AT_ONCE = 100_000  # complex numbers in one array: those of a few rates, which stay in the cache
 _LEAST = 1e-300  # probability of a count, whose logarithm is a number
 _LISTED = 64  # trials of a question up to which all counts of right and wrong are one table
@@ -392,34 +391,3 @@ def _scaled(logs: Array, trials: int, known: bool) -> tuple[Array, Array]:
         return np.exp(logs), np.zeros(len(logs))
     scale = logs.max(axis=1)
     return np.exp(logs - scale[:, None]), scale
-
-
-def log_marked(nodes: Nodes, states: States) -> Array:
-    """Log probability of what is known of a new question's trials, in any order.
-
-    Nodes have rates of the judge. Given which trials have a known truth.
-
-    Returns
-    -------
-    ndarray, shape (nodes, states)
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> nodes = replace(Nodes.single(1.0, 1.0), rates=np.array([[0.9, 0.1]]))
-    >>> np.exp(log_marked(nodes, States.of([0, 1], [1, 1]))).round(12).tolist()
-    [[0.5, 0.5]]
-    """
-    assert nodes.rates is not None
-    log_probability = np.empty((len(nodes), len(states)))
-    marks = Marks(states.counts)
-    step = max(1, _BLOCK // ((int(marks.unknown.max()) + 1) * len(states)))
-    for start in range(0, len(nodes), step):
-        block = nodes.among(np.arange(len(nodes))[start : start + step])
-        rates, rate_of_node = np.unique(np.asarray(block.rates), axis=0, return_inverse=True)
-        tables = zip(marks.alike, marks.right_chances(block), marks.by_group(rates), strict=True)
-        for (*_, alike), (prior, scale), chances in tables:
-            joint = np.einsum("gt,tgs->gs", prior, chances[:, rate_of_node.ravel()])
-            logs = np.log(np.maximum(joint, _LEAST)) + scale[:, None]
-            log_probability[start : start + step, alike] = logs
-    return log_probability + marks.log_labels(nodes.rates) + states.log_ways - marks.log_orders

@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, softmax
 
 from bayesatk._tools.arrays import Array, Rng
-from bayesatk.metrics.credit import log_multinomial
 
 _POSITIVE_FLOOR = 1e-300  # replaces parameters of zero
 _MIN_DIRECT_SHAPE = 0.1  # gamma variates of a smaller shape may underflow to zero
@@ -56,40 +55,6 @@ def log_rising_factorial(base: Array, count: NDArray[Any]) -> Array:
     )
     large += (1.0 / (large_base + count) - 1.0 / large_base) / 12.0
     return np.where(base >= _STIRLING_FROM, large, direct)
-
-
-def log_dirichlet_multinomial(counts: ArrayLike, mean: ArrayLike, ratio: ArrayLike) -> Array:
-    """Log probability of category counts when ``p ~ Dirichlet(mean / ratio)``.
-
-    Parameters
-    ----------
-    counts : array_like, shape (..., categories)
-    mean : array_like, shape (..., categories)
-        Sums to one.
-    ratio : array_like, shape (...)
-        One over the sum of the Dirichlet parameters, ``icc / (1 - icc)``; 0 is the multinomial.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        The cost does not grow with the counts.
-
-    Notes
-    -----
-    The absolute error is about 1e-12 for a thousand trials and 0.001 for a billion.
-
-    Examples
-    --------
-    >>> log_probability = log_dirichlet_multinomial([2, 1], [0.5, 0.5], 0.5)
-    >>> np.exp(log_probability).round(12).item()  # p is uniform, and so is 0, 1, 2 or 3 successes
-    0.25
-    """
-    counts = np.asarray(counts, float)
-    positive_ratio = np.clip(np.asarray(ratio, float), _POSITIVE_FLOOR, 1e280)
-    alpha = np.maximum(np.asarray(mean, float) / positive_ratio[..., None], _POSITIVE_FLOOR)
-    orders = log_multinomial(counts)
-    counts, alpha = np.broadcast_arrays(counts, alpha)
-    return np.asarray(log_sequence_probability(alpha, counts) + orders)
 
 
 def draw_probabilities(alpha: Array, rng: Rng) -> Array:
