@@ -228,11 +228,11 @@ def test_prior_of_complete_pooling_has_the_earlier_trials() -> None:
 
 @pytest.mark.parametrize("pooling", ["none", "complete"])
 def test_large_predictive_groups_are_left_out_unless_kept(pooling) -> None:
-    counts = (np.arange(60) % 5, 4)
+    counts = (np.arange(260) % 5, 4)
     fit = bk.evaluate(counts, "bayes", pooling=pooling, rng=1)
     assert "posterior_predictive" not in fit.children
     kept = bk.evaluate(counts, "bayes", pooling=pooling, rng=1, keep=["predictive"])
-    assert kept["posterior_predictive"]["successes"].shape == (4, 1000, 1, 60)
+    assert kept["posterior_predictive"]["successes"].shape == (4, 1000, 1, 260)
     assert "p" not in kept["posterior"]
     assert "log_prior" in kept.children
 
