@@ -1,225 +1,707 @@
 """Tables as people publish them: what is recognised, what is doubted, and remedies as printed.
 
-Every table is made here; its right answer is counted by hand, or by the line that makes it.
+Names of fields: ragas ``EvaluationResult.to_pandas`` (user_input, response, metrics by name);
+MLflow ``eval_results_table.json`` (``columns``, ``data``, as pandas writes ``orient="split"``);
+METR ``runs.jsonl`` (score_binarized, score_cont); NeMo Gym rollouts (``rollout_collection``); all
+others are of published files of evaluations. Every table is made here; its right answer is counted
+by hand, or by the line that makes it.
 """
 
+import ast
+import gzip
+import io
+import json
 import re
 import shlex
+import sys
 import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import bayesatk as bk
-from bayesatk.cli.app import app
-from tests.io.logs import counts, only, refused, written_json
-from tests.io.test_shapes import lines, remedy, text
+from tests.cli.shell import run, succeeded
+from tests.io.logs import LOGS, as_document, attempt, counts, load_quietly, only, refused, totals
+
+if sys.version_info >= (3, 14):
+    from compression.zstd import compress
+else:
+    from backports.zstd import compress
 
 
-def csv(folder, header, rows, name="runs.csv"):
-    return text(folder / name, "\n".join([header, *(",".join(map(str, row)) for row in rows)]))
+def written(path, content):
+    """Write rows that two spaces separate, or a list of records."""
+    if not isinstance(content, str):
+        content = "  ".join(map(json.dumps, content))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content.replace("  ", "\n") + "\n")
+    return path
 
 
-def doubted(path, words, **options):
-    """Data that are read with a doubt, and the columns that it proposes."""
-    with pytest.warns(bk.OutcomeWarning, match=words) as warned:
-        data = bk.load(path, **options)
-    assert re.search(f"CHECK: .*{words}", data.card())
-    return data, {"columns": remedy(str(warned[0].message), "columns")}
+def remedy(message, argument):
+    """The value that a message proposes for an argument; ... is what the reader knows."""
+    start = message.index(f"{argument}=") + len(argument) + 1
+    for end in range(start + 1, len(message) + 1):
+        try:
+            return ast.literal_eval(message[start:end].replace("...", "'FILL'"))
+        except (SyntaxError, ValueError):
+            continue
+    raise AssertionError(message)
 
 
-def shares(data):
-    """Share of successes by system."""
-    return dict(zip(data.systems, (data.successes.sum("question") / data.trials.sum("question"))
-                    .values.round(3).tolist(), strict=True))  # fmt: skip
+def cells(data):
+    """Successes of trials by question, after the name of the system where there are several."""
+    rows = []
+    for system, questions in counts(data).items():
+        found = [
+            f"{name} {right}/{wrong + right}" + f" and {missing} missing" * (missing > 0)
+            for name, (wrong, right, missing) in questions.items()
+            if wrong + right + missing
+        ]
+        rows.append(f"{system}: " * (len(data.systems) > 1) + ", ".join(found))
+    return "; ".join(rows)
 
 
-# ------------------------------------------------------------------ conditions
+def told(path, options):
+    """The data, or None, and all that is said: the refusal, or the warnings and the card."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", bk.OutcomeWarning)
+        data, message = attempt(lambda: bk.load(path, **options))
+    return data, "\n".join([message, *(str(each.message) for each in caught)]) + (
+        data.card() if data is not None else ""
+    )
 
 
-@pytest.mark.parametrize(("column", "arms"), [
-    ("condition", ("with", "without")), ("agent_type", ("react", "plan")),
-    ("regime", ("dense", "sparse")), ("profile", ("a", "b")), ("setup", ("long", "short")),
-])  # fmt: skip
-def test_conditions_are_seen_in_two_questions_whose_trials_run_on(tmp_path, column, arms):
+@dataclass
+class Table:
+    """A table, what is said of it and proposed, step by step, and how it is read in the end.
+
+    Each step is what is said (a regular expression), the arguments proposed after it, which are
+    taken as they are printed, and arguments beside them; ``fill`` is what stands for their "...".
+    """
+
+    content: Any
+    steps: list[tuple[Any, ...]] = field(default_factory=list)
+    reads: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    fill: object = None
+    name: str = "runs.csv"
+
+
+def filled(value, fill):
+    if isinstance(value, dict):
+        return {key: filled(part, fill) for key, part in value.items()}
+    return fill if value == "FILL" else value
+
+
+TWO_BY_TWO = "  ".join(
+    f"{profile},{task},{seed},{harness},{int(profile == 'careful' or harness == 'tools')}"
+    for profile in ("careful", "hasty") for task in "ab" for seed in range(2)
+    for harness in ("basic", "tools")
+)  # fmt: skip
+COUNTS = ("question,alpha_n_correct,alpha_n_samples,beta_n_correct,beta_n_samples"
+          "  q0,6,7,6,6  q1,1,6,0,4  q2,2,2,3,5")  # fmt: skip
+
+PROPOSED = {
+    # conditions
+    "a column that tells all repetitions apart": Table(
+        "task,wording,passed  a,p1,1  a,p2,0  b,p1,1  b,p2,0",
+        [("differ in column 'wording'", "columns")], "p1: a 1/1, b 1/1; p2: a 0/1, b 0/1",
+    ),
+    "arms with prompts of their own": Table(
+        "scaffold,prompt,correct  plain,X,1  plain,Y,0  careful,think X,1  careful,think Y,1",
+        [("one value of column 'scaffold'", "columns"), ("has no trials", "missing")],
+        "plain: X 1/1, Y 0/1; careful: think X 1/1, think Y 1/1",
+    ),
+    "names of arms in the column of trials": Table(
+        "run,model,case_id,correct  plain,m,c,0  plain,m,d,0  one-line hint,m,c,1"
+        "  one-line hint,m,d,1",
+        [("are called 'plain', 'one-line hint' in column 'run'", "columns")],
+        "m / plain: c 0/1, d 0/1; m / one-line hint: c 1/1, d 1/1",
+    ),
+    "a column that is null everywhere": Table(
+        [{"task": q, "arm": arm, "model": None, "passed": arm == "x"}
+         for q in "ab" for arm in "xy"],
+        [("differ in column 'arm'", "columns")], "x: a 1/1, b 1/1; y: a 0/1, b 0/1",
+        name="runs.jsonl",
+    ),
+    "two factors": Table(
+        f"profile,task,seed,harness,success  {TWO_BY_TWO}",
+        [("'profile' and 'harness' are the system", "columns")],
+        "careful / basic: a 2/2, b 2/2; careful / tools: a 2/2, b 2/2; hasty / basic: a 0/2, b 0/2;"
+        " hasty / tools: a 2/2, b 2/2",
+    ),
+    "rows of one value of a factor": Table(
+        f"profile,task,seed,harness,success  {TWO_BY_TWO}",
+        [("'profile' and 'harness' are the system", "where"), ("'harness' is the sys", "columns")],
+        "basic: a 2/2, b 2/2; tools: a 2/2, b 2/2",
+    ),
+    "a harness, unevenly often": Table(
+        "condition,task_id,correct,panic  control,a,0,.1  control,a,1,.1  control,b,1,.1"
+        "  credits,a,1,.1  credits,b,0,.1  credits,b,0,.1",
+        [("differ in column 'condition'", "columns")],
+        "control: a 1/2, b 1/1; credits: a 1/1, b 0/2",
+    ),
+    "a harness beside a seed": Table(
+        "task_id,harness,seed,passed  a,naive,0,1  a,naive,1,0  a,loop,0,0  a,loop,1,1",
+        [("must occur once.*'harness' is the", "columns")], "naive: a 1/2; loop: a 1/2",
+    ),
+    "a judge": Table(
+        "case,judge,attempt,correct  a,x,0,0  a,x,1,1  a,y,0,1  a,y,1,1",
+        [("'judge' is the system", "columns")], "x: a 1/2; y: a 2/2",
+    ),
+    "runs again under the number of a failed one": Table(  # a time is no number of a trial
+        "arm,task,trial,success,wall_sec  A,x,0,0,.54  A,x,0,1,0  A,x,1,1,10.5  A,y,0,1,3"
+        "  A,y,1,1,13.5  B,x,0,1,1  B,x,1,1,11.5  B,y,0,1,4  B,y,1,1,14.5",
+        [("if 'arm' is the system, say so", "columns"),
+         ("if every row is a trial of its own", "ignore")],
+        "A: x 2/3, y 2/2; B: x 2/2, y 2/2",
+    ),
+    "one question with columns of few values": Table(
+        [{"mode": mode, "gap_ms": gap, "repetition": t, "output_correct": True}
+         for mode in "AB" for gap in (100, 500) for t in range(2)],
+        [("'mode' and 'gap_ms' are the system", "columns")],
+        "A / 100: all rows 2/2; A / 500: all rows 2/2; B / 100: all rows 2/2;"
+        " B / 500: all rows 2/2",
+        {"columns": {"outcome": "output_correct", "question": "(one)"}}, name="runs.jsonl",
+    ),
+    "modes of one model": Table(
+        {"model": "gpt", "results": [
+            {"id": f"Q{q}", "mode": mode, "question": f"What {q}?", "refused": False,
+             "correct": mode == "system", "latency_s": q + (mode == "system") / 9}
+            for q in range(3) for mode in ("baseline", "system")]},
+        [("the rows of a question differ in column 'mode' \\('baseline', 'system'\\)", "columns")],
+        "baseline: Q0 0/1, Q1 0/1, Q2 0/1; system: Q0 1/1, Q1 1/1, Q2 1/1", name="runs.json",
+    ),
+    # questions and their trials
+    "a number of the row beside a name that is none of the usual": Table(
+        "id,vignette,attempt,success  10,q0,1,0  11,q0,2,1  12,q1,1,1  13,q1,2,1  14,q2,1,0"
+        "  15,q2,2,0",
+        [("each value of 'vignette' has 2 rows", "columns")], "q0 1/2, q1 2/2, q2 0/2",
+    ),
+    "lists beside a numbered trial": Table(
+        [{"task": "a", "seed": seed, "success": [0, 0, 1], "solved": 1} for seed in range(2)],
+        [("a row of one trial must have one outcome", "ignore")], "a 2/6", name="runs.jsonl",
+    ),
+    "rows that are trials of one task": Table(
+        {"summary": {"episodes": 3}, "episodes": [
+            {"episode_id": n, "steps": 9, "done": n > 0, "return": n / 3} for n in range(3)]},
+        [("Marks of 0 and 1 are in 'done'.*if all rows", "columns")], "all rows 2/3",
+        name="runs.json",
+    ),
+    "ids that come more than once": Table(
+        "run_id,maze_id,agent_type,success  r0A,m0,A,0  r0B,m0,B,1  r1A,m1,A,1  r1B,m1,B,1",
+        [("Ids that come more than once are in 'maze_id'", "columns"), ("'agent_type'", "columns")],
+        "A: m0 0/1, m1 1/1; B: m0 1/1, m1 1/1",
+    ),
+    "records without a question": Table(
+        [{"task": "a", "passed": 1}, {"task": None, "passed": 0}, {"passed": 0}],
+        [("'task'.*line 2", "missing_question"), ("rows without a question, left out: 2",)],
+        "a 1/1", name="runs.jsonl",
+    ),
+    "rows without a question": Table(
+        "task,passed  a,1  ,0", [("row 3 has none", "missing_question")], "a 1/1",
+    ),
+    # outcomes
+    "outcomes that the first record lacks": Table(
+        '{"task": "a", "error": "timeout"}  {"task": "a", "passed": 1}  {"task": "b", "passed": 0}',
+        [("1 missing outcomes.*missing='ignore'.*(?=missing='wrong')", "missing")],
+        "a 1/2 and 1 missing, b 0/1", name="runs.jsonl",
+    ),
+    "marks beside numbers of 0 and 1 and more": Table(
+        "task,run_idx,solved_of_3,verified  a,1,0,1  a,2,1,0  b,1,3,1",
+        [("Marks of 0 and 1 are in 'verified'\\.", "columns")], "a 1/2, b 1/1",
+    ),
+    "marks beside a flag": Table(
+        "model,task,disable_tool_choice,part_correct  m,a,0,True  m,b,1,True",
+        [("Marks of 0 and 1 are in 'part_correct'\\.", "columns")], "a 1/1, b 1/1",
+    ),
+    "rates of 0 of episodes": Table(
+        "split,success_rate,n_episodes  near,0.0,10.0  far,0.0,10.0",
+        [("Counts or rates may be in 'success_rate', 'n_epi", "columns")], "near 0/10, far 0/10",
+        fill="split",
+    ),
+    "counts of successes and failures": Table(
+        "challenge,times_passed,times_failed  a,3,1  b,2,2",
+        [("'times_passed', 'times_failed'", "columns")], "a 3/4, b 2/4", fill="challenge",
+    ),
+    "counts in capitals": Table(
+        "Test,NumFailingRuns,NumPassingRuns  t1,0,100  t2,47,53",
+        [("Counts or rates may be in", "columns")], "t1 100/100, t2 53/100", fill="Test",
+    ),
+    "rates and episodes": Table(
+        "agent,task,episodes,success_rate  a,t,30,0.1  a,u,20,0.5  b,t,30,0.9  b,u,20,1.0",
+        [("'success_rate', 'episodes'", "columns")], "a: t 3/30, u 10/20; b: t 27/30, u 20/20",
+    ),
+    "accuracy and the number that it is of": Table(
+        "model,eval_set,n_eval,best_val_accuracy,accuracy  bert,in,4462,0.99712,0.99529"
+        "  bert,out,304,0.99712,0.51645",
+        [("'accuracy', 'n_eval'", "columns")], "in 4441/4462, out 157/304", fill="eval_set",
+    ),
+    "accuracy and n": Table(
+        "task,model,n,accuracy  a,m,30,0.5  b,m,30,0.1",
+        [("may be in 'n', 'accuracy'|may be in 'accuracy', 'n'", "columns")], "a 15/30, b 3/30",
+    ),
+    "columns of rates side by side": Table(
+        "task,direct,planning  t0,50,55  t1,35,40  t2,100,0",
+        [("shares or percentages of a number of", "columns")],
+        "direct: t0 10/20, t1 7/20, t2 20/20; planning: t0 11/20, t1 8/20, t2 0/20",
+        {"wide": True}, fill=20,
+    ),
+    "counts of several systems side by side": Table(
+        COUNTS, [("Name it: ", "columns")],
+        "alpha_n_correct: q0 6/7, q1 1/6, q2 2/2; beta_n_correct: q0 6/6, q1 0/4, q2 3/5",
+    ),
+    "two columns of marks that differ": Table(
+        "task,passed,solved  a,1,0  b,1,1",
+        [("several could be it: \\['passed', 'solved'\\]", "columns")], "a 1/1, b 1/1",
+    ),
+    "columns of marks that are systems": Table(
+        "task_id,base_correct,tuned_correct,base_time  t0,1,True,.25  t1,0,True,1.25",
+        [("if each column of marks is a system", "wide", "columns")],
+        "base_correct: t0 1/1, t1 0/1; tuned_correct: t0 1/1, t1 1/1",
+    ),
+    "objects with the same marks that are systems": Table(
+        [{"id": q, **{name: {"em": int(q < n), "f1": 1.0, "hops": n}
+                      for n, name in enumerate(("once", "twice"), start=1)}} for q in range(3)],
+        [("if each object is a system", "wide", "columns")],
+        "once: 0 1/1, 1 0/1, 2 0/1; twice: 0 1/1, 1 1/1, 2 0/1", name="runs.jsonl",
+    ),
+    "ragas": Table(
+        "user_input,response,reference,faithfulness  q1,r,x,1.0  q2,r,x,0.0",
+        [("'faithfulness'", "columns")], "q1 1/1, q2 0/1",
+    ),
+    "marks called ex": Table(
+        '{"question_id": 1, "sql": "S", "ex": 1, "usefulness": 1.0}'
+        '  {"question_id": 0, "sql": "S", "ex": 0, "usefulness": 1.0}',
+        [("Marks of 0 and 1 are in 'ex'\\. Name it:", "columns")], "1 1/1, 0 0/1",
+        name="runs.jsonl",
+    ),
+    "marks called a score of annotation": Table(
+        "id,annotation_exact_label,annotation_exact_score  a,x,1.0",
+        [("Marks of 0 and 1 are in 'annotation_exact_score'", "columns")], "a 1/1",
+    ),
+    # JSON
+    "arrays under another name, and marks within them": Table(
+        {"run": {"per_dataset": 2}, "queries": [
+            {"id": f"q{q}", "first_trial_correct": False, "trial_accuracy": 0.5,
+             "trials": [{"trial": t + 1, "correct": t == q} for t in range(2)]} for q in range(2)]},
+        [("arrays in 'queries'", "records"),
+         ("Marks of 0 and 1 are in 'trials..\\.correct", "columns")],
+        "q0 1/2, q1 1/2", name="runs.json",
+    ),
+    "arrays within objects": Table(
+        '{"task": "push", "metrics": {"episodes": [{"seed": 7, "success": false},'
+        ' {"seed": 8, "success": true}]}}',
+        [("arrays in 'metrics.episodes'", "records"), ("one question column.*if all rows",
+                                                       "columns")],
+        "all rows 1/2", name="runs.json",
+    ),
+    "lines that are runs of many questions": Table(
+        [{"ts": f"2026-06-1{run}", "results": [
+            {"eval": f"build-{q}", "prompt": f"p{q}", "passed": (q + run) % 2 == 0,
+             "checks": [{"name": "c", "passed": True}]} for q in range(2)]} for run in range(3)],
+        [("one question column", "records", {"columns": {"question": "eval"}})],
+        "build-0 2/3, build-1 1/3", name="results.jsonl",
+    ),
+    "documents whose keys are questions, within an object": Table(
+        '{"scored": {"q0": [true, true, false], "q1": [false]}, "pass_at_1": 33.3}',
+        [("arrays in 'scored'", "records")], "q0 2/3, q1 0/1", name="runs.json",
+    ),
+    "documents whose keys are questions": Table(
+        '{"q0": {"query": "x", "summary": {"reward": 0.0}},'
+        ' "q1": {"query": "x", "summary": {"reward": 1.0}}}',
+        [("Marks of 0 and 1 are in 'summary.reward'", "columns")], "q0 0/1, q1 1/1",
+        name="runs.json",
+    ),
+    "rows of Every Eval Ever without marks": Table(
+        [{"evaluation_id": "e", "sample_id": f"s{n}", "model_id": "m", "evaluation": {"score": n}}
+         for n in range(2)],
+        [("Marks of 0 and 1 are in 'evaluation.score'", "columns")], "s0 0/1, s1 1/1",
+        name="runs.jsonl",
+    ),
+}  # fmt: skip
+
+
+READ = {
+    # names of columns and marks
+    "counts by common names": Table("Task,Success Count,Total Attempts  a,1,3  b,2,3", [],
+                                    "a 1/3, b 2/3"),
+    "counts by other names": Table("task,total_trials,successful_trials  a,3,1  b,3,2", [],
+                                   "a 1/3, b 2/3"),
+    "n_correct of n_samples": Table("question,n_correct,n_samples  a,6,7  b,1,6",
+        [("trials = column 'n_samples', successes = column 'n_correct'",)], "a 6/7, b 1/6"),
+    "pass rates with their counts": Table(
+        '{"id": "a", "pass_rate": 0.75, "pass_rate_total": 4, "pass_rate_passed": 3}', [], "a 3/4",
+        name="runs.jsonl"),
+    "exact matches": Table("q,trial,exact_match  a,1,1  a,2,0  a,3,  b,1,1",
+        [("question = column 'q'.*outcome = column 'exact_match'",)],
+        "a 1/2 and 1 missing, b 1/1", {"missing": "ignore"}),
+    "yes and no": Table("q,correct  a,yes  b,no", [("no = 0, yes = 1",)], "a 1/1, b 0/1"),
+    "Yes and No": Table("q,correct  a,Yes  b,No", [("No = 0, Yes = 1",)], "a 1/1, b 0/1"),
+    "marks called pass": Table(
+        '{"id": "x", "tools_match": true, "pass": false}  {"id": "y", "tools_match": true,'
+        ' "pass": true}', [], "x 0/1, y 1/1", name="runs.jsonl"),
+    "runs of METR": Table(
+        [{"task_id": f"t{q}", "run_id": f"r{q}{t}", "alias": "GPT", "model": "gpt",
+          "score_binarized": t, "score_cont": 0.5} for q in "ab" for t in (0, 1)], [],
+        "ta 1/2, tb 1/2", name="runs.jsonl"),
+    "rollouts of NeMo Gym": Table(
+        [{"_ng_task_index": n, "_ng_rollout_index": t, "reward": float(t == n),
+          "responses_create_params": {}} for n in range(2) for t in range(2)], [],
+        "0 1/2, 1 1/2", name="rollouts.jsonl"),
+    "an id before a number of the row": Table(
+        "sample_id,task_id,attempt,success  1,q0,1,0  2,q0,2,1", [], "q0 1/2"),
+    "a name of a task before a number of the row": Table(
+        "id,task_name,attempt,success  1,q0,1,0  2,q0,2,1", [], "q0 1/2"),
+    "a uid of the row": Table("uid,task,attempt,success  1,q0,1,0  2,q0,2,1", [], "q0 1/2"),
+    "text marks of JSON": Table('{"id": "a", "ok": "1"}  {"id": "a", "ok": "0"}', [], "a 1/2",
+                                {"columns": {"outcome": "ok"}}, name="runs.jsonl"),
+    "semicolons": Table("task;trial;passed  a;1;1  a;2;0", [], "a 1/2"),
+    "two columns that number trials": Table(
+        "task,seed,episode,success  a,0,0,1  a,0,1,1  a,1,0,0  a,1,1,0", [], "a 2/4"),
+    "two columns of marks that agree": Table(
+        "task,passed,solved  a,1,1  b,0,0", [("outcome = column 'passed'",)], "a 1/1, b 0/1"),
+    "marks beside counts and constants": Table(
+        "task,reward,passed,failed,done  t0,1,22,0,True  t1,1,22,0,True  t2,0,16,0,True", [],
+        "t0 1/1, t1 1/1, t2 0/1"),
+    "a group called outcome": Table("task,outcome  a,1  a,1  b,0", [], "a 2/2, b 0/1",
+                                    {"group": "outcome"}),
+    "numbers beside marks": Table("task,won,score  a,1,7.5  b,0,2.5",
+        [("outcome = column 'score'",)], "", {"scores": "numbers"}),
+    # trials, systems and rates side by side
+    "columns of trials": Table("task,trial_1,trial_2,Trial 3  a,1,0,1  b,1,1,",
+        [("trials that were not run: 1",)], "a 2/3, b 2/2"),
+    "columns of trials as a wide table": Table("task,trial_1,trial_2  a,1,0  b,1,1", [],
+        "a 1/2, b 2/2", {"wide": True}),
+    "columns of trials by name": Table("task,trial_1,Trial 2  a,1,0  b,1,1", [],
+        "a 1/2, b 2/2", {"columns": {"outcome": "trial_1,Trial 2"}}),
+    "columns of marks alone": Table("question,reference output,m1,m2  a,Paris,1,0  b,Rome,1,1",
+        [("left out: columns 'reference output'",)], "m1: a 1/1, b 1/1; m2: a 0/1, b 1/1",
+        {"wide": True}),
+    "letters in a wide table": Table("q,note,m1  a,x,C  b,y,I", [], "a 1/1, b 0/1", {"wide": True}),
+    "failures by system, with the same trials": Table("question,a,b,n  q0,1,2,4  q1,3,0,5", [],
+        "a: q0 3/4, q1 2/5; b: q0 2/4, q1 5/5", {"columns": {"failures": "a,b", "trials": "n"}}),
+    "rates by system, with the same trials": Table(
+        "task,n_runs,direct,planning  t0,4,0.5,0.25  t1,2,1,0.5", [],
+        "direct: t0 2/4, t1 2/2; planning: t0 1/4, t1 1/2",
+        {"columns": {"rate": ["direct", "planning"], "trials": "n_runs"}}),
+    "a column of trials that is a mode": Table(
+        "id,mode,correct  a,x,1  a,y,0", [], "a 1/2", {"columns": {"trial": "mode"}}),
+    # JSON
+    "lists by question": Table('{"a": [1, 0], "b": [1, 1, 1]}', [], "a 1/2, b 3/3",
+                               name="runs.json"),
+    "ids by what became of them": Table('{"resolved": ["x-1"], "unresolved": ["x-2"]}', [],
+                                        "x-1 1/1, x-2 0/1", name="mine.json"),
+    "mlflow": Table(
+        '{"columns": ["inputs", "outputs", "exact_match/v1"], "data": [["q1", "o", 1],'
+        ' ["q2", "o", 0]], "index": null}', [], "q1 1/1, q2 0/1",
+        {"columns": {"outcome": "exact_match/v1"}}, name="eval_results_table.json"),
+    "marks within lists of a document": Table(
+        '[{"id": "a", "infos": [{"r": 1}, {"r": 0}]}, {"id": "b", "infos": [{"r": 1}]}]', [],
+        "a 1/2, b 1/1", {"columns": {"question": "id", "outcome": "infos[].r"}}, name="e.json"),
+    "marks within lists of lines": Table(
+        '{"id": "a", "infos": [{"r": 1}, {"r": 0}]}', [], "a 1/2",
+        {"columns": {"question": "id", "outcome": "infos[].r"}}, name="e.jsonl"),
+    "marks within objects that are systems": Table(
+        '[{"id": "a", "gpt-4.1": {"ok": true}, "o3": {"ok": false}},'
+        ' {"id": "b", "gpt-4.1": {"ok": true}, "o3": {"ok": true}}]', [],
+        "gpt-4.1: a 1/1, b 1/1; o3: a 0/1, b 1/1",
+        {"wide": True, "columns": {"question": "id", "outcome": "ok"}}, name="by_model.json"),
+    "a line of totals": Table(
+        '{"task_id": "a", "completion": "x", "passed": true, "result": "passed"}'
+        '  {"task_id": "b", "completion": "x", "passed": false, "result": "failed"}'
+        '  {"pass@1": 0.5}', [], "a 1/1, b 0/1", name="samples.jsonl_results.jsonl"),
+    # what is doubted without a remedy
+    "a question with many times the trials of others": Table(
+        [{"task": q, "passed": 1} for q in [*"aabbccdd", *["unknown"] * 12]],
+        [("CHECK: question 'unknown' of 'system' has 12 trials, and the median question 2",)],
+        "a 2/2, b 2/2, c 2/2, d 2/2, unknown 12/12", name="runs.jsonl"),
+    "scores by category": Table(  # nothing says that it is no question but the numbers of trials
+        {"scores": {str(n): [0.5, 0.25] * size for n, size in enumerate((18, 6, 16, 35, 1))}},
+        [("CHECK: no two questions have as many trials \\(2 to 70\\)",)], "",
+        {"records": "scores", "scores": "numbers"}, name="runs.json"),
+    "one success a question": Table(
+        "task,n,c  q0,1,1  q1,2,1  q2,3,1  q3,1,1  q4,2,1  q5,3,1",
+        [("CHECK: no question of 'system' has two successes",)],
+        "q0 1/1, q1 1/2, q2 1/3, q3 1/1, q4 1/2, q5 1/3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PROPOSED | READ)
+def test_a_table_is_read_after_what_its_messages_propose(tmp_path, case):
+    table = (PROPOSED | READ)[case]
+    if isinstance(table.content, dict):
+        table.content = json.dumps(table.content)
+    path, options = written(tmp_path / table.name, table.content), dict(table.options)
+    for words, *arguments in table.steps:
+        data, message = told(path, options)
+        match = re.search(words, message)
+        assert match, message
+        for argument in arguments:
+            proposed = argument
+            if isinstance(argument, str):
+                after = message[match.end() if f"{argument}=" in message[match.end() :] else
+                                match.start() :]  # fmt: skip
+                proposed = {argument: filled(remedy(after, argument), table.fill)}
+            for name, value in proposed.items():
+                options[name] = options[name] | value if name in options else value
+                if "trials" in options.get("columns", ()):
+                    options.pop("wide", None)
+    data, _ = told(path, options)
+    assert data is not None, told(path, options)
+    assert not table.reads or cells(data) == table.reads
+
+
+REFUSED = {
+    "one error names all that is not clear": (
+        "alpha,beta,gamma  x,y,0.5", {}, "one outcome column.*and one question column",
+        "columns=\\{'outcome': \\.\\.\\., 'question': \\.\\.\\.\\}"),
+    "a board of a game": ("x,o,winner  A,B,X", {}, "one outcome column.*one question column"),
+    "two ids": ("task_id,sample_id,passed  a,b,1", {}, "several could be it"),
+    "a number and a name that agree": ("id,task,success  0,t0,1  1,t0,0  2,t1,1", {},
+                                       "several could be it: \\['id', 'task'\\]"),
+    "a prompt and a task": ("prompt_id,task,hallucination_rate  p1,Safety,1.0", {},
+                            "several could be it: .'prompt_id', 'task'."),
+    "text where there are marks": (
+        "task,win,score,outcome  a,True,7.5,out  b,True,2.5,x", {},
+        "several could be it: \\['score', 'outcome'\\].*are in 'win'"),
+    "constants beside marks": ("task,verdict,exit_code,energy  a,1,0,0.0  b,0,0,0.0", {},
+                               "Marks of 0 and 1 are in 'verdict'\\."),
+    "a mark that ends like a rate": ("task,generated_ok  a,1  b,0", {},
+                                     "Marks of 0 and 1 are in 'generated_ok'"),
+    "nothing": ("trial,condition,success  1,a,  2,a,", {}, "nothing is in 'success'"),
+    "maybe": ("q,correct  a,yes  b,maybe", {}, "'maybe' at row 3"),
+    "capitals like no word": ("q,correct  a,yes  b,YeS", {}, "'YeS' at row 3"),
+    "a misspelt group": ("task,passed,domain  a,1,x", {"group": "doman"},
+                         "Is 'doman' meant as 'domain'"),
+    "a column to ignore that is none": ("task,passed  a,1", {"ignore": ["pased"]},
+                                        "'pased' is none"),
+    "a trial twice by two numbers": (
+        "task,seed,episode,success  a,0,0,1  a,0,1,1  a,0,0,1", {},
+        "one trial column; several could be it"),
+    "a blank between trials": ("task,trial_1,trial_2,trial_3  a,1,,1  b,1,1,", {}, "missing"),
+    "half a success in a wide table": ("q,m1  a,1  b,0.5", {"wide": True}, "0.5"),
+    "a wide table without marks": ("q,note  a,x  b,y", {"wide": True},
+                                   "none of \\['note'\\] holds any"),
+    "successes of more systems than failures": (
+        "q,a,b,n  x,1,2,4", {"columns": {"successes": ["a", "b"], "failures": "n"}},
+        "as many systems"),
+    "trials of more systems than successes": (
+        "q,a,b,n  x,1,2,4", {"columns": {"successes": "n", "trials": "a,b"}}, "as many systems"),
+    "a percentage of a number of trials that cannot be": (
+        "id,pass@1  a,90  b,30", {"columns": {"rate": "pass@1", "trials": 3}},
+        "percentages of 3 trials"),
+    "a row that is left out by where": ("task,arm,passed  a,x,1", {"where": {"arm": "y"}},
+                                        "where must leave rows"),
+    "a column of where that is none": ("task,arm,passed  a,x,1", {"where": {"mood": "y"}},
+                                       "'mood' is none.*'arm'"),
+    "records at no place": ('{"ts": 1, "results": [{"eval": "b", "passed": true}]}',
+                            {"records": "runs"}, "line 1 must have a list of records at runs"),
+    "a system that the first rows lack": (
+        '{"task": "a", "passed": 1}  {"task": "a", "passed": 1, "model": "B"}', {},
+        "'model' must identify the system of every row; line 1"),
+    "a line without an id": (
+        '{"task_id": "a", "completion": "x", "passed": true, "result": "passed"}'
+        '  {"pass@1": 0.5, "completion": "y"}', {"format": "human-eval"},
+        "line 2 must have the field 'task_id'"),
+    "two right answers of one text": (
+        '{"item": {"question": "Where?", "label": "hall"}, "correct": 1}'
+        '  {"item": {"question": "Where?", "label": "attic"}, "correct": 0}',
+        {"columns": {"question": "item.question"}}, "differ in column 'item.label'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_table_that_is_not_clear_is_refused(tmp_path, case):
+    content, options, *words = REFUSED[case]
+    name = "runs.jsonl" if content.startswith("{") else "runs.csv"
+    path = written(tmp_path / name, content)
+    refused(lambda: bk.load(path, **options), *words)
+
+
+NOT_DOUBTED = {
+    "numbered runs": "run,model,case_id,correct  run 1,m1,c,0  run 2,m1,c,1",
+    "as many trials of each": "task,passed  a,1  a,0  b,1  b,0  c,1  c,1",
+    "one count of trials": "task,n,c  q0,3,1  q1,3,1  q2,3,1  q3,3,1",
+    "an answer that is the same in both rows":
+        "id,response,passed  a,A,1  a,A,0  b,A,1  b,A,0  c,A,1  c,A,0",
+    "an answer of one row alone":
+        "id,response,passed  a,1,1  a,2,0  b,3,1  b,4,0  c,5,1  c,6,0",
+    "a mode that is the number of the trial":
+        "id,trial,mode,passed  a,0,0,1  a,1,1,0  b,0,0,1  b,1,1,0  c,0,0,1  c,1,1,0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NOT_DOUBTED)
+def test_a_table_that_is_clear_is_not_doubted(tmp_path, case):
+    path = written(tmp_path / "runs.csv", NOT_DOUBTED[case])
+    assert "CHECK" not in bk.load(path).card()
+
+
+@pytest.mark.parametrize("column", ["condition", "agent_type", "regime", "profile", "setup"])
+def test_conditions_are_seen_in_two_questions_whose_trials_run_on(tmp_path, column):
     """The number of the trial runs on over the arms, which are then no second number."""
-    rows = [(f"t{q}", arm, 1 + trial + 3 * place, 1 - place)
-            for q in range(2) for place, arm in enumerate(arms) for trial in range(3)]  # fmt: skip
-    path = csv(tmp_path, f"task,{column},rep,success", rows)
-    data, named = doubted(path, f"differ in column '{column}'")
+    rows = [f"t{q},{arm},{1 + trial + 3 * place},{1 - place}"
+            for q in range(2) for place, arm in enumerate("xy") for trial in range(3)]  # fmt: skip
+    path = written(tmp_path / "runs.csv", "  ".join([f"task,{column},rep,success", *rows]))
+    data, message = told(path, {})
     assert data.trials.values.tolist() == [[6, 6]]
-    assert shares(bk.load(path, **named)) == {arms[0]: 1.0, arms[1]: 0.0}
+    assert f"CHECK: the rows of a question differ in column '{column}'" in message
+    columns = remedy(message, "columns")
+    assert cells(bk.load(path, columns=columns)) == "x: t0 3/3, t1 3/3; y: t0 0/3, t1 0/3"
 
 
-def test_any_column_that_tells_all_repetitions_apart_is_named(tmp_path):
-    rows = [(f"t{q}", prompt, int(prompt == "p1")) for q in range(2) for prompt in ("p1", "p2")]
-    _, named = doubted(csv(tmp_path, "task,wording,passed", rows), "differ in column 'wording'")
-    assert named == {"columns": {"system": "wording"}}
-
-
-def test_arms_with_prompts_of_their_own_are_named(tmp_path):
-    rows = [(arm, f"{words} {q}", mark) for arm, words, marks in
-            (("plain", "Solve", (1, 0, 0)), ("careful", "Think and solve", (1, 1, 1)))
-            for q, mark in enumerate(marks)]  # fmt: skip
-    path = csv(tmp_path, "scaffold,prompt,correct", rows)
-    _, named = doubted(path, "one value of column 'scaffold'")
-    message = refused(lambda: bk.load(path, **named), "no two of the 2 systems")
-    data = bk.load(path, **named, missing=remedy(message, "missing"))
-    assert shares(data) == {"plain": 0.333, "careful": 1.0}
-
-
-def test_names_of_arms_in_the_column_of_trials_are_conditions(tmp_path):
-    rows = [(run, model, f"c{q}", mark) for run, mark in (("plain", 0), ("one-line hint", 1))
-            for model in ("m1", "m2") for q in range(3)]  # fmt: skip
-    path = csv(tmp_path, "run,model,case_id,correct", rows)
-    _, named = doubted(path, "are called 'plain', 'one-line hint' in column 'run'")
-    data = bk.load(path, **named)
-    assert shares(data) == {"m1 / plain": 0, "m2 / plain": 0,
-                            "m1 / one-line hint": 1, "m2 / one-line hint": 1}  # fmt: skip
-    numbered = csv(tmp_path, "run,model,case_id,correct", [
-        (f"run {1 + (run == 'plain')}", *rest) for run, *rest in rows
-    ])  # fmt: skip
-    assert "conditions?" not in bk.load(numbered).card()
-
-
-def test_a_column_that_is_null_everywhere_is_no_column(tmp_path):
-    rows = [{"task": q, "arm": arm, "model": None, "passed": arm == "x"}
-            for q in "ab" for arm in "xy"]  # fmt: skip
-    _, named = doubted(lines(tmp_path / "runs.jsonl", rows), "differ in column 'arm'")
-    assert shares(bk.load(tmp_path / "runs.jsonl", **named)) == {"x": 1.0, "y": 0.0}
-
-
-FACTORS = [(profile, task, seed, harness, int(profile == "careful" or harness == "tools"))
-           for profile in ("careful", "hasty") for task in "abc" for seed in range(2)
-           for harness in ("basic", "tools")]  # fmt: skip
-
-
-def test_factorial_designs_are_read_as_composite_systems_or_by_rows(tmp_path):
-    path = csv(tmp_path, "profile,task,seed,harness,success", FACTORS)
-    message = refused(lambda: bk.load(path), "'profile' and 'harness' are the system")
-    data = bk.load(path, columns=remedy(message, "columns"))
-    assert shares(data) == {"careful / basic": 1, "careful / tools": 1, "hasty / basic": 0,
-                            "hasty / tools": 1}  # fmt: skip
-    assert data.trials.values.tolist() == [[2, 2, 2]] * 4
-    some = {"where": remedy(message, "where")}
-    message = refused(lambda: bk.load(path, **some), "'harness' is the system")
-    data = bk.load(path, **some, columns=remedy(message, "columns"))
-    assert shares(data) == {"basic": 1, "tools": 1}
-    several = bk.load(path, where={"profile": ["hasty", "careful"], "seed": 1},
-                      columns={"system": "profile,harness"})  # fmt: skip
-    assert several.trials.values.tolist() == [[1, 1, 1]] * 4
-    refused(lambda: bk.load(path, where={"profile": "other"}), "where must leave rows")
-    refused(lambda: bk.load(path, where={"mood": "x"}), "'mood' is none", "'profile'")
-
-
-def test_the_shell_reads_composite_systems_and_rows_by_value(tmp_path):
-    path = csv(tmp_path, "profile,task,seed,harness,success", FACTORS)
-
-    def run(*options):
-        return CliRunner().invoke(
-            app, ["convert", str(path), "-o", str(tmp_path / "long.csv"), "-q", *options]
-        )  # fmt: skip
-
-    done = CliRunner().invoke(app, ["evaluate", str(path), "-m", "pass@1"])
-    assert done.exit_code == 2
-    (option,) = re.findall(r"--column system=\S+?(?=[;.]? )", done.stderr)
-    assert run(*shlex.split(option)).exit_code == 0
-    assert bk.load(tmp_path / "long.csv").systems == [
-        "careful / basic", "careful / tools", "hasty / basic", "hasty / tools",
-    ]  # fmt: skip
-    done = run("--where", "profile=careful", "--column", "system=harness", "--ignore", "seed")
-    assert done.exit_code == 0, done.stderr
-    assert bk.load(tmp_path / "long.csv").systems == ["basic", "tools"]
-
-
-# ------------------------------------------------------------------ questions and their trials
-
-
-@pytest.mark.parametrize(("number", "name"), [
-    ("id", "task_name"), ("sample_id", "task_id"), ("uid", "task"), ("id", "vignette"),
+@pytest.mark.parametrize(("name", "values"), [
+    ("hallucination_rate", (0.5, 0.25)), ("max_rate", (0.86, 1.2)), ("error_rate", (0.0, 0.5)),
+    ("episode_len", (512, 500)), ("success_seconds", (30, 80)), ("evidence_count", (53, 30)),
 ])  # fmt: skip
-def test_a_number_of_the_row_is_no_question(tmp_path, number, name):
-    rows = [(1000 + 4 * q + t, f"q{q}", 1 + t, int(t < q)) for q in range(4) for t in range(4)]
-    path = csv(tmp_path, f"{number},{name},attempt,success", rows)
-    if name == "vignette":  # no usual name
-        _, named = doubted(path, "each value of 'vignette' has 4 rows")
-        data = bk.load(path, **named)
+def test_what_is_measured_is_not_proposed_as_counts(tmp_path, name, values):
+    rows = [f"{target},{value},80,90" for target, value in zip("ab", values, strict=True)]
+    path = written(tmp_path / "runs.csv", "  ".join([f"target,{name},solved_total,n_items", *rows]))
+    assert name not in refused(lambda: bk.load(path), "one outcome").partition("Name them")[2]
+
+
+LISTS = ("results", "rows", "cases", "records", "examples")
+ITEMS = ("id", "prompt", "input", "question", "case", "name", "task_name", "instance_id",
+         "sample_id", "Sample ID", "user_input", "instruction", "taskName")  # fmt: skip
+MARKS = ("passed", "correct", "is_correct", "resolved", "success", "score", "isCorrect")
+
+
+@pytest.mark.parametrize("within", LISTS)
+@pytest.mark.parametrize("item", ITEMS)
+def test_own_json_of_an_evaluation(tmp_path, within, item):
+    for mark in MARKS:
+        rows = [{item: "a", mark: True, "latency": 2.5}, {item: "b", mark: False, "latency": 1}]
+        content = json.dumps({"model": "m", "accuracy": 0.5, within: rows})
+        data = bk.load(written(tmp_path / "e.json", content))
+        assert cells(data) == cells(bk.load(pd.DataFrame(rows))) == "a 1/1, b 0/1"
+
+
+@pytest.mark.parametrize(("names", "taken"), [
+    (("id", "name", "prompt"), "id"), (("name", "prompt"), "name"), (("case", "input"), "case"),
+    (("question", "task_id"), "task_id"), (("Sample ID", "instruction"), "Sample ID"),
+])  # fmt: skip
+def test_an_id_goes_before_a_name_and_a_name_before_a_prompt(tmp_path, names, taken):
+    rows = [{**{name: f"{name} {q}" for name in names}, "passed": 1} for q in "ab"]
+    data = bk.load(written(tmp_path / "r.jsonl", rows))
+    assert f"question = column {taken!r}" in data.card()
+
+
+# ------------------------------------------------------------------ scores, rates, order
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_scores_that_are_rounded_in_the_remedy_do_not_loop(tmp_path, ending):
+    """It proposed 0.93 for .9299999, which is none of the outcomes, for ever."""
+    frame = pd.DataFrame({"question": [*"aaaabbbb"], "score": [0, 0.9299999, 1 / 3, 1] * 2})
+    path = tmp_path / f"runs.{ending}"
+    {"csv": lambda: frame.to_csv(path, index=False), "parquet": lambda: frame.to_parquet(path),
+     "jsonl": lambda: written(path, frame.to_dict("records"))}[ending]()  # fmt: skip
+    message = refused(lambda: bk.load(path), "not one of 0, 1.*scores='numbers'")
+    scores = remedy(message, "scores")  # all of them at once
+    scores = {value: float(value) if score == "FILL" else score for value, score in scores.items()}
+    assert totals(bk.load(path, scores=scores)) == [2, 2, 2, 2, 0]
+    success = remedy(message, "success")
+    for options in ({"success": success}, {"success": success, "scores": "numbers"}):
+        assert totals(bk.load(path, **options)) == [4, 4, 0]
+
+
+def test_marks_beside_rewards_are_proposed_and_a_rule_for_the_rewards(tmp_path):
+    rows = [{"example_id": n, "prompt": f"p{n}", "completion": "x", "reward": 0.3 * n,
+             "correct": float(n == 1), "style": 0.5} for n in range(4)]  # fmt: skip
+    path = written(tmp_path / "results.jsonl", rows)
+    message = refused(lambda: bk.load(path), "Marks of 0 and 1 alone are of: scorer='correct'")
+    assert totals(bk.load(path, scorer=remedy(message, "scorer"))) == [3, 1, 0]
+    rule = remedy(message, "success")  # of 0, .3, .6, .9 two reach the middle of shares
+    assert totals(bk.load(path, scores="numbers", success=rule)) == [2, 2, 0]
+
+
+def test_very_many_scores_are_not_listed(tmp_path):
+    path = written(tmp_path / "runs.jsonl", [{"id": n, "score": n / 50} for n in range(50)])
+    assert "0.02: ..." not in refused(lambda: bk.load(path), "scores='numbers'")
+
+
+def test_a_rule_that_nothing_can_fail_is_refused(tmp_path):
+    """Of right and wrong all may be right."""
+    path = written(tmp_path / "right.jsonl", [{"task": "a", "score": 1}] * 3)
+    assert totals(bk.load(path, success="score >= 0.9")) == [0, 3, 0]
+    refused(lambda: bk.load(path, success="score >= 0"), "success must split the scores")
+    letters = written(tmp_path / "letters.csv", "task,score  a,C  a,I")
+    assert totals(bk.load(letters, success="score >= 0.9")) == [1, 1, 0]
+
+
+@pytest.mark.parametrize("marks", [["N"], ["N", "I"], ["P", "N"]])
+def test_scores_of_marks_of_inspect_that_are_few(tmp_path, marks):
+    order = iter(marks * 24)
+
+    def change(sample):
+        sample["scores"]["match"]["value"] = next(order)
+
+    path = as_document(tmp_path / "log.json", change)
+    message = refused(lambda: bk.load(path), "Score every outcome that may occur")
+    scores = filled(remedy(message, "scores"), 0.5)
+    assert {*marks} < {*scores}
+    assert int(bk.load(path, scores=scores).trials.sum()) == 24
+
+
+@pytest.mark.parametrize(("rates", "kind"), [
+    ((90.0, 30.1, 0, 100), "percent"), ((0.9, 0.3, 0, 1), "share"),
+    (("90", "30.0", "0", "100"), "percent"),
+])  # fmt: skip
+@pytest.mark.parametrize("trials", [10, "10"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_percentages_with_the_number_of_trials_that_is_given(tmp_path, rates, kind, trials, ending):
+    frame = pd.DataFrame({"id": [*"abcd"], "pass@1": rates})
+    path = tmp_path / f"r.{ending}"
+    if ending == "csv":
+        frame.to_csv(path, index=False)
     else:
-        data = bk.load(path)
-    assert only(data) == {f"q{q}": (4 - q, q, 0) for q in range(4)}
+        written(path, frame.to_dict("records"))
+    message = refused(lambda: bk.load(path, columns={"rate": "pass@1"}), "number of trials beside")
+    for columns in ({"rate": "pass@1", "trials": trials}, remedy(message, "columns")):
+        data = bk.load(path, columns=columns)
+        assert cells(data) == "a 9/10, b 3/10, c 0/10, d 10/10"
+        assert f"pass@1 ({kind})" in data.card()
 
 
-@pytest.mark.parametrize("name", ["expected", "expected_output", "reference", "correct_answer",
-                                  "label", "ground_truth"])  # fmt: skip
-def test_one_text_with_two_right_answers_is_two_questions(tmp_path, name):
-    rows = [("m", "Where is X?", "hall", 1), ("m", "Where is X?", "attic", 0)]
-    path = csv(tmp_path, f"model,question,{name},correct", rows)
-    refused(lambda: bk.load(path), f"differ in column '{name}'", "row 2 and row 3")
-    nested = [{"item": {"question": q, name: right}, "correct": mark} for _, q, right, mark in rows]
-    path = lines(tmp_path / "runs.jsonl", nested)
-    refused(lambda: bk.load(path, columns={"question": "item.question"}), f"'item.{name}'")
+def test_numbers_do_not_depend_on_the_order_of_rows(tmp_path):
+    """More numbers than levels: each is rounded to one of two, whatever the order of rows."""
+    rows = [{"task": f"q{q:02}", "trial": t, "score": round((q * 37 + t * 101) % 997 / 997, 4)}
+            for q in range(40) for t in range(5)]  # fmt: skip
+    tables = (rows, rows[::-1], sorted(rows, key=lambda row: row["score"]))
+    paths = [written(tmp_path / f"{n}.jsonl", table) for n, table in enumerate(tables)]
+    levels = [bk.load(path, scores="numbers").dataset["count"] for path in paths]
+    for other in levels[1:]:
+        assert (other.sel(question=levels[0]["question"]).values == levels[0].values).all()
 
 
-def test_ids_that_suites_of_one_system_share_are_refused_and_told_apart(tmp_path):
-    for suite in ("alpha", "beta"):
-        lines(tmp_path / suite / "results.jsonl", [
-            {"state": {"ok": q == 0}, "item": {"item_id": q, "prompt": f"{suite} {q}"}}
-            for q in range(2)
-        ])  # fmt: skip
-    columns = {"question": "item.item_id", "outcome": "state.ok"}
-    files = {"m": [tmp_path / suite / "results.jsonl" for suite in ("alpha", "beta")]}
-    message = refused(lambda: bk.load(files, columns=columns), "alpha/results", "beta/results")
-    start = message.index("if each folder numbers")
-    told = remedy(message[start:], "columns")
-    assert only(bk.load(files, columns=told)) == {
-        "alpha / 0": (0, 1, 0),
-        "alpha / 1": (1, 0, 0),
-        "beta / 0": (0, 1, 0),
-        "beta / 1": (1, 0, 0),
-    }
-    message = refused(lambda: bk.load(tmp_path, columns=columns), "If each folder is a system")
-    systems = columns | remedy(message, "columns")
-    refused(lambda: bk.load(tmp_path, columns=systems), "alpha/results", "beta/results")
-    one = columns | remedy(message[message.index("if each is a suite") :], "columns")
-    assert bk.load({"m": tmp_path}, columns=one).dataset.sizes["question"] == 4
+def test_a_column_of_seconds_is_not_silently_better_when_higher(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = [{"system": system, "question": f"q{q}", "trial": t, "latency_s": rng.gamma(3, 2)}
+            for system in "ab" for q in range(12) for t in range(4)]  # fmt: skip
+    path = written(tmp_path / "runs.jsonl", rows)
+    asked = (path, "--column", "outcome=latency_s", "--score", "numbers")
+    printed = run("evaluate", *asked, "--seed", 1).output
+    for words in ("CHECK: higher scores are taken as better", "if it is: --better lower", "max@2"):
+        assert words in " ".join(printed.split())
+    assert "max@1" not in printed  # the mean
+    assert len(printed.splitlines()) < 60  # no table of 51 levels
+    report = succeeded("doctor", *asked, "--better", "lower")
+    assert "CHECK" not in report
+    assert "Metrics: mean, min@2,4" in report
+    for options in ({"success": "score <= 5"}, {"scores": "numbers", "better": "lower"}):
+        assert "CHECK" not in bk.load(path, columns={"outcome": "latency_s"}, **options).card()
+    scored = pd.read_json(path, lines=True).rename(columns={"latency_s": "score"})
+    assert "CHECK" not in bk.tally(scored, scores="numbers").card()
 
 
-def test_lists_beside_a_numbered_trial_are_no_trials(tmp_path):
-    path = lines(tmp_path / "runs.jsonl", [
-        {"task": "a", "seed": seed, "success": [0, 0, 1], "solved": 1} for seed in range(2)
-    ])  # fmt: skip
-    message = refused(lambda: bk.load(path), "a row of one trial must have one outcome")
-    frame = pd.read_json(path, lines=True)
-    assert "ignore" not in refused(lambda: bk.tally(frame), "leave column 'seed' out\\.")
-    data = bk.load(path, columns={"outcome": "solved"})
-    assert only(data) == {"a": (0, 2, 0)}
-    assert only(bk.load(path, ignore=remedy(message, "ignore"))) == {"a": (4, 2, 0)}
-
-
-def test_a_question_with_many_times_the_trials_of_others_is_doubted(tmp_path):
-    rows = [(f"q{q}", q % 2) for q in range(6) for _ in range(2)] + [("unknown", 0)] * 12
-    path = csv(tmp_path, "task,passed", rows)
-    assert "CHECK: question 'unknown' of 'system' has 12 trials, and the median question 2" in (
-        bk.load(path).card()
-    )
-    assert "median question" not in bk.load(csv(tmp_path, "task,passed", rows[:14])).card()
-
-
-def test_groups_of_questions_are_not_taken_for_questions(tmp_path):
-    """{"scores": {category: [score of each question]}}: nothing says so but the numbers."""
-    groups = {str(n): [0.5, 0.25] * size for n, size in enumerate((18, 6, 16, 35, 1))}
-    path = written_json(tmp_path / "runs.json", {"scores": groups})
-    options = {"records": "scores", "scores": "numbers"}
-    assert (
-        "CHECK: no two questions have as many trials (2 to 70)" in bk.load(path, **options).card()
-    )
-    alike = {name: scores[:6] for name, scores in groups.items()}
-    path = written_json(tmp_path / "alike.json", {"scores": alike})
-    assert "CHECK" not in bk.load(path, **options).card()
+# ------------------------------------------------------------------ retries
 
 
 def test_retries_until_success_are_recognised(tmp_path):
@@ -228,17 +710,16 @@ def test_retries_until_success_are_recognised(tmp_path):
     p = rng.beta(1, 1, 300)
     rows, first, within = [], 0, 0
     for question in range(300):
-        for attempt in range(3):
+        for number in range(3):
             solved = int(rng.random() < p[question])
-            rows.append((f"q{question}", attempt + 1, solved))
-            first += solved * (attempt == 0)
+            rows.append({"task": f"q{question}", "attempt": number + 1, "passed": solved})
+            first += solved * (number == 0)
             if solved:
                 within += 1
                 break
-    path = csv(tmp_path, "task,attempt,passed", rows)
-    data = bk.load(path)
+    data = bk.load(written(tmp_path / "runs.jsonl", rows))
     assert "trials of a question end at its first success" in data.card()
-    assert re.search(f"{first / 300:.4f} \\(first attempts\\)", data.card())
+    assert f"{first / 300:.4f} (first attempts)" in data.card()
     assert "CHECK" not in data.card()
     fit = bk.evaluate(data, "pass@1,2,3", rng=1, difficulty="beta")
     table = bk.table(fit).query("target == 'questions'").set_index("metric")
@@ -249,567 +730,256 @@ def test_retries_until_success_are_recognised(tmp_path):
     saved = bk.Result(bk.load_result(bk.save(fit, tmp_path / "fit.nc")))
     assert saved.data.stopped.tolist() == [True]
     # Groups, weights and names that are given afterwards count again what is counted already.
-    halves = ["one", "other"] * 150
-    table = bk.table(bk.evaluate(data, "pass@1", group=halves, rng=1))
+    table = bk.table(bk.evaluate(data, "pass@1", group=["one", "other"] * 150, rng=1))
     assert table["estimate"].iloc[0] == pytest.approx(first / 300)
     assert bk.tally(data, systems=["solver"]).stopped.tolist() == [True]
     gate = bk.decide.gate(data, data, metric="pass@1", margin=0.2, rng=1)
     assert bk.Result(gate).data.stopped.tolist() == [True, True]
-    shuffled = csv(tmp_path, "task,attempt,passed", sorted(rows, key=lambda row: -row[1]))
-    assert "first success" in bk.load(shuffled).card()  # by the number, not by the row
-    assert (
-        "first success" in bk.tally([[1], [0, 1], [0, 1], [0, 0, 1], [0, 0, 0], [0, 0, 1]]).card()
-    )
-    for marks in ([[1], [0, 1, 1], [0, 0, 1], [0, 0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 0]],
-                  [[1], [0, 1, 0], [0, 0, 1], [0, 0, 1]], [[1], [0, 1], [0, 0]]):  # fmt: skip
-        assert "first success" not in bk.tally(marks).card()
+    shuffled = sorted(rows, key=lambda row: -row["attempt"])  # by the number, not by the row
+    assert "first success" in bk.load(written(tmp_path / "runs.jsonl", shuffled)).card()
+
+
+@pytest.mark.parametrize(("marks", "stopped"), [
+    ([[1], [0, 1], [0, 1], [0, 0, 1], [0, 0, 0], [0, 0, 1]], True),
+    ([[1], [0, 1, 1], [0, 0, 1], [0, 0, 1]], False), ([[0, 1]] * 4 + [[0, 0]], False),
+    ([[1], [0, 1, 0], [0, 0, 1], [0, 0, 1]], False), ([[1], [0, 1], [0, 0]], False),
+])  # fmt: skip
+def test_retries_end_at_the_first_success_or_at_one_number_of_trials(marks, stopped):
+    assert ("first success" in bk.tally(marks).card()) == stopped
+
+
+def retries_beside_trials():
+    """A system that tries again until it succeeds, and one with four trials of each question."""
+    rows = [("again", f"q{n}", t, int(t == n % 4)) for n in range(40) for t in range(n % 4 + 1)]
+    rows += [("fixed", f"q{n}", t, int(t > 1)) for n in range(40) for t in range(4)]
+    return pd.DataFrame(rows, columns=["system", "task", "attempt", "passed"])
+
+
+def test_retries_of_one_system_beside_repeated_trials_of_another():
+    data = bk.tally(retries_beside_trials())
+    assert data.stopped.tolist() == [True, False]
+    assert "the trials of a question of 'again' end at its first success" in data.card()
+    table = bk.table(bk.evaluate(data, "pass@1,3", rng=1)).query("target == 'questions'")
+    estimates = table.set_index(["system", "metric"])["estimate"]
+    assert estimates["again", "pass@1"] == pytest.approx(1 / 4)
+    assert estimates["again", "pass@3"] == pytest.approx(3 / 4)
+    assert estimates["fixed", "pass@1"] == pytest.approx(2 / 4)
 
 
 def test_the_order_of_retries_is_no_evidence(tmp_path):
     """By construction the one success is last: neither drift nor trial effects are reported."""
-    rows = [("again", f"q{n}", t, int(t == n % 4)) for n in range(40) for t in range(n % 4 + 1)]
-    rows += [("fixed", f"q{n}", t, int(t > 1)) for n in range(40) for t in range(4)]
-    header = "system,task,attempt,passed"
-    own = [row for row in rows if row[0] == "again"]
-    report = bk.checks.inspect_source(csv(tmp_path, header, own))
+    frame, path = retries_beside_trials(), tmp_path / "runs.csv"
+    frame[frame["system"] == "again"].to_csv(path, index=False)
+    report = bk.checks.inspect_source(path)
     assert (report.metrics, report.doubts) == (("pass@1,2,4",), ())
     assert "the order of the trials is not tested" in str(report)
-    checks = bk.checks.check_trials(pd.DataFrame(rows, columns=header.split(",")))
+    checks = bk.checks.check_trials(frame)
     assert checks.query("system == 'again'")["check"].tolist() == ["retries"]
     assert "end at its first success" in checks["sentence"].iloc[0]
     assert checks.query("system == 'fixed'")["flagged"].all()  # so are they where trials go on
-    both = bk.checks.inspect_source(csv(tmp_path, header, rows))
-    assert both.metrics == ("pass@1,2,4",)
-    assert {str(doubt).partition(":")[0] for doubt in both.doubts} == {"fixed"}
+    frame.to_csv(path, index=False)
+    report = bk.checks.inspect_source(path)
+    assert report.metrics == ("pass@1,2,4",)
+    assert {str(doubt).partition(":")[0] for doubt in report.doubts} == {"fixed"}
 
 
-def test_counts_of_several_systems_side_by_side(tmp_path):
-    header = "question,alpha_n_correct,alpha_n_samples,beta_n_correct,beta_n_samples"
-    rows = [("q0", 6, 7, 6, 6), ("q1", 1, 6, 0, 4), ("q2", 2, 2, 3, 5)]
-    path = csv(tmp_path, header, rows)
-    message = refused(lambda: bk.load(path), "Name it: ")
-    told = CliRunner().invoke(app, ["doctor", str(path)]).output
-    options = re.search(r"(--column successes=\S+ --column trials=\S+?);", " ".join(told.split()))[
-        1
-    ]
-    assert options == ("--column successes=alpha_n_correct,beta_n_correct "
-                       "--column trials=alpha_n_samples,beta_n_samples")  # fmt: skip
-    named = {"successes": ["alpha_n_correct", "beta_n_correct"],
-             "trials": ["alpha_n_samples", "beta_n_samples"]}  # fmt: skip
-    assert str(named)[1:-1] in message
-    for data in (bk.load(path, columns=named), bk.tally(pd.read_csv(path), columns=named)):
-        assert list(map(str, data.systems)) == ["alpha", "beta"]
-        assert data.successes.values.tolist() == [[6, 1, 2], [6, 0, 3]]
-        assert data.trials.values.tolist() == [[7, 6, 2], [6, 4, 5]]
-    shell = CliRunner().invoke(app, ["doctor", str(path), *shlex.split(options)])
-    assert "2 systems x 3 questions, 30 trials" in shell.output
-    # So are those of a system that never succeeds twice.
-    rare = [(question, c, n, min(d, 1), m) for question, c, n, d, m in rows]
-    assert str(named)[1:-1] in refused(lambda: bk.load(csv(tmp_path, header, rare)), "Name it: ")
-    # One number of trials for all; failures instead of successes; lists that do not fit.
-    both = csv(tmp_path, "question,a,b,n", [("q0", 1, 2, 4), ("q1", 3, 0, 5)])
-    shared = bk.load(both, columns={"failures": "a,b", "trials": "n"})
-    assert shared.successes.values.tolist() == [[3, 2], [2, 5]]
-    for wrong in ({"successes": ["a", "b"], "failures": "n"}, {"successes": "n", "trials": "a,b"}):
-        refused(lambda columns=wrong: bk.load(both, columns=columns), "as many systems")
+# ------------------------------------------------------------------ several files, other sources
 
 
-@pytest.mark.parametrize(
-    ("no", "yes"), [("no", "yes"), ("No", "Yes"), ("0", "1"), ("FAIL", "Pass"), ("wrong", "RIGHT")]
-)
-def test_common_names_of_columns_and_marks(tmp_path, no, yes):
-    rows = [("a", 1, yes), ("a", 2, no), ("a", 3, ""), ("b", 1, yes), ("b", 2, yes)]
-    path = csv(tmp_path, "q,trial,exact_match", rows)
-    data = bk.load(path, missing="ignore")
-    assert only(data) == {"a": (1, 1, 1), "b": (0, 2, 0)}
-    assert f"{no} = 0, {yes} = 1" in data.card()
-    assert "question = column 'q'" in data.card()
-    assert "outcome = column 'exact_match'" in data.card()
-    counted = bk.load(csv(tmp_path, "question,n_correct,n_samples", [("a", 6, 7), ("b", 1, 6)]))
-    assert only(counted) == {"a": (1, 6, 0), "b": (5, 1, 0)}
-    assert "trials = column 'n_samples', successes = column 'n_correct'" in counted.card()
-    for other in ("maybe", "YeS"):  # nothing is guessed of others
-        refused(lambda mark=other: bk.load(csv(tmp_path, "q,correct", [("a", yes), ("b", mark)])),
-                f"{other}' at row 3" if yes != "1" else f"outcome '{other}'")  # fmt: skip
-
-
-def test_a_column_of_seconds_is_not_silently_better_when_higher(tmp_path):
-    rng = np.random.default_rng(3)
-    rows = [(system, f"q{q}", t, round(rng.gamma(3, 2), 2)) for system in "ab" for q in range(12)
-            for t in range(4)]  # fmt: skip
-    path = csv(tmp_path, "system,question,trial,latency_s", rows)
-    asked = [str(path), "--column", "outcome=latency_s", "--score", "numbers", "--seed", "1"]
-    shell = CliRunner().invoke(app, ["evaluate", *asked])
-    assert shell.exit_code == 0
-    assert "CHECK: higher scores are taken as better" in shell.output
-    assert "if it is: --better lower" in " ".join(shell.output.split())
-    assert "max@1" not in shell.output  # the mean
-    assert "max@2" in shell.output
-    assert len(shell.output.splitlines()) < 60  # no table of 51 levels
-    told = CliRunner().invoke(app, ["doctor", *asked[:-2], "--better", "lower"])
-    assert "CHECK" not in told.output
-    assert "Metrics: mean, min@2,4" in told.output
-    for options in ({"success": "score <= 5"}, {"scores": "numbers", "better": "lower"}):
-        assert "CHECK" not in bk.load(path, columns={"outcome": "latency_s"}, **options).card()
-    table = pd.read_csv(path)
-    with pytest.warns(bk.OutcomeWarning, match="better='lower'"):
-        bk.tally(table, columns={"outcome": "latency_s"}, scores="numbers")
-    scored = table.rename(columns={"latency_s": "score"})
-    assert "CHECK" not in bk.tally(scored, scores="numbers").card()
-
-
-def test_retries_of_one_system_beside_repeated_trials_of_another(tmp_path):
-    retries = {f"q{n}": [0] * (n % 3) + [1] for n in range(9)}
-    rows = [("again", q, t, mark) for q, marks in retries.items() for t, mark in enumerate(marks)]
-    rows += [("fixed", f"q{n}", t, (n + t) % 2) for n in range(9) for t in range(3)]
-    data = bk.load(csv(tmp_path, "system,task,attempt,passed", rows))
-    assert data.stopped.tolist() == [True, False]
-    assert "the trials of a question of 'again' end at its first success" in data.card()
-    table = bk.table(bk.evaluate(data, "pass@1,3", rng=1)).query("target == 'questions'")
-    found = table.set_index(["system", "metric"])["estimate"]
-    assert found["again", "pass@1"] == pytest.approx(3 / 9)
-    assert found["again", "pass@3"] == 1.0
-    assert found["fixed", "pass@1"] == pytest.approx((5 * 1 + 4 * 2) / 27)
-    counted = [(q, len(marks), 1) for q, marks in retries.items()]
-    card = bk.load(csv(tmp_path, "task,n,c", counted)).card()
-    assert "CHECK: no question of 'system' has two successes" in card
-    assert "CHECK" not in bk.load(csv(tmp_path, "task,n,c", [(q, 3, 1) for q in retries])).card()
-
-
-def test_two_columns_that_number_trials_are_read_together(tmp_path):
-    rows = [(task, seed, episode, int(seed == 0)) for task in "ab" for seed in range(3)
-            for episode in range(2)]  # fmt: skip
-    path = csv(tmp_path, "task,seed,episode,success", rows)
-    assert only(bk.load(path)) == {"a": (4, 2, 0), "b": (4, 2, 0)}
-    refused(lambda: bk.load(csv(tmp_path, "task,seed,episode,success", rows + rows[:1])),
-            "one trial column; several could be it")  # fmt: skip
-
-
-def test_rows_of_one_task_are_its_trials(tmp_path):
-    episodes = [{"episode_id": n, "steps": 9, "done": n % 4 == 0, "return": n / 3}
-                for n in range(20)]  # fmt: skip
-    path = written_json(tmp_path / "e.json", {"summary": {"episodes": 20}, "episodes": episodes})
-    message = refused(lambda: bk.load(path), "Marks are in 'done'", "all rows are trials")
-    told = remedy(message[message.index("if all rows") :], "columns")
-    assert only(bk.load(path, columns=told)) == {"all rows": (15, 5, 0)}
-
-
-def test_rows_without_a_question_are_refused_or_counted_on_the_card(tmp_path):
-    path = lines(tmp_path / "runs.jsonl", [
-        {"task": "a", "passed": 1}, {"task": None, "passed": 0}, {"passed": 0}
-    ])  # fmt: skip
-    message = refused(lambda: bk.load(path), "'task'", "line 2")
-    data = bk.load(path, missing_question=remedy(message, "missing_question"))
-    assert only(data) == {"a": (0, 1, 0)}
-    assert "rows without a question, left out: 2" in data.card()
-    path = csv(tmp_path, "task,passed", [("a", 1), ("", 0)])
-    message = refused(lambda: bk.load(path), "row 3 has none")
-    data = bk.load(path, missing_question=remedy(message, "missing_question"))
-    assert only(data) == {"a": (0, 1, 0)}
-    frame = pd.DataFrame({"task": ["a", None], "passed": [1, 0]})
-    frame.to_parquet(tmp_path / "runs.parquet")
-    message = refused(lambda: bk.load(tmp_path / "runs.parquet"), "row 1 has none")
-    drop = remedy(message, "missing_question")
-    data = bk.load(tmp_path / "runs.parquet", missing_question=drop)
-    assert only(data) == {"a": (0, 1, 0)}
-    assert "missing_question" not in refused(lambda: bk.tally(frame), "row 1 has none")
-
-
-# ------------------------------------------------------------------ outcomes
-
-
-def test_outcomes_that_the_first_record_lacks_are_missing(tmp_path):
-    path = lines(tmp_path / "runs.jsonl", [
-        {"task": "a", "attempt": 1, "error": "timeout"}, {"task": "a", "attempt": 2, "passed": 1},
-        {"task": "b", "attempt": 1, "passed": 0}, {"task": "b", "attempt": 2, "passed": 1},
-    ])  # fmt: skip
-    message = refused(lambda: bk.load(path), "1 missing outcomes")
-    data = bk.load(path, missing=remedy(message[message.index("missing='wrong'") :], "missing"))
-    assert data.successes.values.tolist() == [[1, 1]]
-    assert data.trials.values.tolist() == [[2, 2]]
-
-
-def test_only_columns_of_marks_are_said_to_hold_marks(tmp_path):
-    rows = [("a", 1, 0, 1), ("a", 2, 1, 0), ("b", 1, 3, 1)]
-    path = csv(tmp_path, "task,run_idx,solved_of_3,verified", rows)
-    message = refused(lambda: bk.load(path), "Marks are in 'verified'\\.")
-    assert only(bk.load(path, columns=remedy(message, "columns"))) == {
-        "a": (1, 1, 0), "b": (0, 1, 0)
-    }  # fmt: skip
-
-
-def test_flags_and_shares_are_not_proposed_as_outcomes(tmp_path):
-    """A setting that differs is none, though the marks are all the same; nor is a share of 0."""
-    rows = [("m", q, int(q == "b"), True) for q in "abc"]
-    path = csv(tmp_path, "model,task,disable_tool_choice,part_correct", rows)
-    message = refused(lambda: bk.load(path), "Marks are in 'part_correct'\\.")
-    assert only(bk.load(path, columns=remedy(message, "columns")))["a"] == (0, 1, 0)
-    path = csv(tmp_path, "split,success_rate,n_episodes", [("near", 0.0, 10.0), ("far", 0.0, 10.0)])
-    message = refused(lambda: bk.load(path), "Counts or rates may be in 'success_rate', 'n_epi")
-    told = remedy(message, "columns") | {"question": "split"}
-    assert only(bk.load(path, columns=told)) == {"near": (10, 0, 0), "far": (10, 0, 0)}
-    path = csv(tmp_path, "task,generated_ok", [("a", 1), ("b", 0)])  # a mark, and no rate
-    refused(lambda: bk.load(path), "Marks are in 'generated_ok'")
-    path = csv(tmp_path, "challenge,times_passed,times_failed", [("a", 3, 1), ("b", 2, 2)])
-    message = refused(lambda: bk.load(path), "'times_passed', 'times_failed'")
-    told = remedy(message, "columns") | {"question": "challenge"}
-    assert only(bk.load(path, columns=told)) == {"a": (1, 3, 0), "b": (2, 2, 0)}
-    path = csv(tmp_path, "task,won,score", [("a", 1, 7.5), ("b", 0, 2.5)])
-    assert "outcome = column 'score'" in bk.load(path, scores="numbers").card()
-    path = csv(tmp_path, "task,win,score,outcome", [("a", True, 7.5, "out"), ("b", True, 2.5, "x")])
-    refused(lambda: bk.load(path), "several could be it: \\['score', 'outcome'\\]", "are in 'win'")
-
-
-def test_one_of_two_columns_of_marks_is_not_chosen_unless_they_agree(tmp_path) -> None:
-    path = csv(tmp_path, "task,passed,solved", [("a", 1, 0), ("b", 1, 1)])
-    message = refused(lambda: bk.load(path), "several could be it: \\['passed', 'solved'\\]")
-    told = remedy(message, "columns")  # counts of wrong, right and missing
-    assert only(bk.load(path, columns=told)) == {"a": (0, 1, 0), "b": (0, 1, 0)}
-    assert only(bk.load(path, columns={"outcome": "solved"})) == {"a": (1, 0, 0), "b": (0, 1, 0)}
-    path = csv(tmp_path, "task,passed,solved", [("a", 1, 1), ("b", 0, 0)])
-    assert "outcome = column 'passed'" in bk.load(path).card()
-
-
-@pytest.mark.parametrize(("name", "values"), [
-    ("hallucination_rate", (0.5, 0.25)), ("max_rate", (0.86, 1.2)), ("error_rate", (0.0, 0.5)),
-    ("episode_len", (512, 500)), ("success_seconds", (30, 80)), ("evidence_count", (53, 30)),
-])  # fmt: skip
-def test_what_is_measured_is_not_proposed_as_counts(tmp_path, name, values):
-    path = csv(tmp_path, f"target,{name},solved_total,n_items",
-               [("a", values[0], 80, 90), ("b", values[1], 70, 90)])  # fmt: skip
-    assert name not in refused(lambda: bk.load(path), "one outcome").partition("Name them")[2]
-
-
-def test_accuracy_and_the_number_that_it_is_of(tmp_path):
-    rows = [("bert", "in", 4462, 0.99712, 0.99529), ("bert", "out", 304, 0.99712, 0.51645)]
-    path = csv(tmp_path, "model,eval_set,n_eval,best_val_accuracy,accuracy", rows)
-    told = remedy(refused(lambda: bk.load(path), "'accuracy', 'n_eval'"), "columns")
-    assert told == {"question": "FILL", "rate": "accuracy", "trials": "n_eval"}
-    data = bk.load(path, columns=told | {"question": "eval_set"})
-    assert only(data) == {"in": (21, 4441, 0), "out": (147, 157, 0)}
-
-
-def test_ids_that_come_more_than_once_are_proposed_as_questions(tmp_path):
-    rows = [(f"r{q}{arm}", f"maze{q}", arm, q % 2) for q in range(3) for arm in "AB"]
-    path = csv(tmp_path, "run_id,maze_id,agent_type,success", rows)
-    message = refused(lambda: bk.load(path), "Ids that come more than once are in 'maze_id'")
-    _, named = doubted(path, "'agent_type'", columns=remedy(message, "columns"))
-    assert shares(bk.load(path, columns={"question": "maze_id"} | named["columns"])) == {
-        "A": 0.333, "B": 0.333
-    }  # fmt: skip
-
-
-def test_columns_of_marks_beside_a_question_may_be_systems(tmp_path):
-    """Other columns of numbers, such as times, are none."""
-    rows = [(f"t{q}", int(q < 1), True, 0.25 + q) for q in range(3)]
-    path = csv(tmp_path, "task_id,base_correct,tuned_correct,base_time", rows)
-    message = refused(lambda: bk.load(path), "if each column of marks is a system")
-    told = remedy(message[message.index("wide=") :], "columns")
-    data = bk.load(path, wide=remedy(message, "wide"), columns=told)
-    assert shares(data) == {"base_correct": 0.333, "tuned_correct": 1.0}
-    done = CliRunner().invoke(app, ["doctor", str(path)])
-    option = re.search(r"(--wide) with (--column outcome=\S+?);", " ".join(done.stdout.split()))
-    assert option
-    words = [*option[1].split(), *option[2].split()]
-    done = CliRunner().invoke(app, ["convert", str(path), "-o", str(tmp_path / "long.csv"), *words])
-    assert done.exit_code == 0, done.stderr
-    assert bk.load(tmp_path / "long.csv").systems == ["base_correct", "tuned_correct"]
-    frame = pd.read_csv(path)
-    assert "wide" not in refused(lambda: bk.tally(frame), "one outcome column")
-
-
-def test_objects_with_the_same_marks_may_be_systems(tmp_path):
-    rows = [{"id": q, **{name: {"em": int(q < n), "f1": 1.0, "hops": n} for n, name in
-                         enumerate(("once", "twice"), start=1)}} for q in range(3)]  # fmt: skip
-    path = lines(tmp_path / "runs.jsonl", rows)
-    message = refused(lambda: bk.load(path), "if each object is a system")
-    told = remedy(message[message.index("wide=") :], "columns")
-    data = bk.load(path, wide=remedy(message, "wide"), columns=told)
-    assert shares(data) == {"once": 0.333, "twice": 0.667}
-
-
-def test_runs_again_under_the_number_of_a_failed_one(tmp_path):
-    """Arms are named though they do not tell all rows apart; a time is no number of a trial."""
-    rows = [(arm, q, t, 1, 10.5 * t + n) for n, arm in enumerate("AB") for q in "xy"
-            for t in range(3)]  # fmt: skip
-    rows.insert(0, ("A", "x", 0, 0, 0.54))
-    path = csv(tmp_path, "arm,task,trial,success,wall_sec", rows)
-    message = refused(lambda: bk.load(path), "if 'arm' is the system, say so")
-    assert "wall_sec" not in message
-    named = remedy(message, "columns")
-    message = refused(lambda: bk.load(path, columns=named), "if every row is a trial of its own")
-    data = bk.load(path, columns=named, ignore=remedy(message, "ignore"))
-    assert counts(data)["A"] == {"x": (1, 3, 0), "y": (0, 3, 0)}
-
-
-def test_rows_of_one_question_with_a_column_of_few_values(tmp_path):
-    """It was a traceback; and conditions of it are named where trials have numbers."""
-    rows = [(mode, gap, t, True) for mode in "AB" for gap in (100, 500) for t in range(3)]
-    path = csv(tmp_path, "mode,gap_ms,repetition,output_correct", rows)
-    told = {"outcome": "output_correct", "question": "(one)"}
-    message = refused(lambda: bk.load(path, columns=told), "'mode' and 'gap_ms' are the system")
-    told |= remedy(message, "columns")
-    assert bk.load(path, columns=told).trials.values.tolist() == [[3]] * 4
-
-
-def test_counts_and_constants_are_no_marks(tmp_path):
-    rows = [(f"t{q}", int(q < 2), 22 - 6 * (q > 1), 0, True) for q in range(3)]
-    path = csv(tmp_path, "task,reward,passed,failed,done", rows)
-    assert only(bk.load(path)) == {"t0": (0, 1, 0), "t1": (0, 1, 0), "t2": (1, 0, 0)}
-    path = csv(tmp_path, "task,verdict,exit_code,energy", [("a", 1, 0, 0.0), ("b", 0, 0, 0.0)])
-    refused(lambda: bk.load(path), "Marks are in 'verdict'\\.")
-    path = csv(tmp_path, "task,model,n,accuracy", [("a", "m", 30, 0.5), ("b", "m", 30, 0.1)])
-    message = refused(lambda: bk.load(path), "may be in 'n', 'accuracy'|may be in 'accuracy', 'n'")
-    assert only(bk.load(path, columns=remedy(message, "columns"))) == {
-        "a": (15, 15, 0), "b": (27, 3, 0)
-    }  # fmt: skip
-    path = csv(tmp_path, "trial,condition,success", [(1, "a", ""), (2, "a", "")])
-    refused(lambda: bk.load(path), "nothing is in 'success'")
-
-
-def test_documents_whose_keys_are_questions(tmp_path):
-    path = written_json(tmp_path / "l.json", {"scored": {"q0": [True, True, False], "q1": [False]},
-                                              "pass_at_1": 33.3})  # fmt: skip
-    message = refused(lambda: bk.load(path), "arrays in 'scored'")
-    data = bk.load(path, records=remedy(message, "records"))
-    assert only(data) == {"q0": (1, 2, 0), "q1": (1, 0, 0)}
-    path = written_json(tmp_path / "o.json", {
-        f"q{q}": {"query": "x", "summary": {"reward": float(q)}} for q in range(2)
-    })  # fmt: skip
-    message = refused(lambda: bk.load(path), "Marks are in 'summary.reward'")
-    assert only(bk.load(path, columns=remedy(message, "columns"))) == {
-        "q0": (1, 0, 0), "q1": (0, 1, 0)
-    }  # fmt: skip
-    path = written_json(tmp_path / "m.json", {"a": [1, 0], "b": [1, 1, 1]})
-    assert only(bk.load(path)) == {"a": (1, 1, 0), "b": (0, 3, 0)}
+def test_ids_that_suites_of_one_system_share_are_refused_and_told_apart(tmp_path):
+    for suite in ("alpha", "beta"):
+        written(tmp_path / suite / "results.jsonl", [
+            {"state": {"ok": q == 0}, "item": {"item_id": q, "prompt": f"{suite} {q}"}}
+            for q in range(2)
+        ])  # fmt: skip
+    columns = {"question": "item.item_id", "outcome": "state.ok"}
+    one_system = {"m": [tmp_path / suite / "results.jsonl" for suite in ("alpha", "beta")]}
+    both = ("alpha/results", "beta/results")
+    message = refused(lambda: bk.load(one_system, columns=columns), *both)
+    named = remedy(message[message.index("if each folder numbers") :], "columns")
+    apart = "alpha / 0 1/1, alpha / 1 0/1, beta / 0 1/1, beta / 1 0/1"
+    assert cells(bk.load(one_system, columns=named)) == apart
+    message = refused(lambda: bk.load(tmp_path, columns=columns), "If each folder is a system")
+    systems = columns | remedy(message, "columns")
+    refused(lambda: bk.load(tmp_path, columns=systems), *both)
+    suites = columns | remedy(message[message.index("if each is a suite") :], "columns")
+    assert cells(bk.load({"m": tmp_path}, columns=suites)) == apart
 
 
 def test_lists_of_resolved_ids(tmp_path):
     """The experiments repository of SWE-bench: ids by what became of each."""
-    folder = tmp_path / "20240402_agent"
-    folder.mkdir()
-    ids = {"no_generation": ["o__a-3"], "generated": ["o__a-1", "o__a-2"], "no_logs": [],
-           "applied": ["o__a-1", "o__a-2"], "resolved": ["o__a-1"]}  # fmt: skip
-    path = written_json(folder / "results.json", ids)
-    with pytest.warns(bk.OutcomeWarning, match="1 of 3 trials have an empty output"):
-        data = bk.load(path)
-    assert counts(data) == {"20240402_agent": {"o__a-1": (0, 1, 0), "o__a-2": (1, 0, 0),
-                                               "o__a-3": (1, 0, 0)}}  # fmt: skip
+    path = written(tmp_path / "20240402_agent" / "results.json",
+                   '{"no_generation": ["o-3"], "generated": ["o-1", "o-2"], "no_logs": [],'
+                   ' "applied": ["o-1", "o-2"], "resolved": ["o-1"]}')  # fmt: skip
+    data, message = told(path, {})
+    assert "1 of 3 trials have an empty output" in message
+    assert data.systems == ["20240402_agent"]
+    assert cells(data) == "o-1 1/1, o-2 0/1, o-3 0/1"
     gaps = bk.load(path, empty_output="missing", missing="ignore")
-    assert only(gaps)["o__a-3"] == (0, 0, 1)
-    path = written_json(folder / "mine.json", {"resolved": ["x-1"], "unresolved": ["x-2", "x-3"]})
-    assert only(bk.load(path)) == {"x-1": (0, 1, 0), "x-2": (1, 0, 0), "x-3": (1, 0, 0)}
-
-
-def test_counts_and_rates_are_proposed_and_read(tmp_path):
-    path = csv(tmp_path, "Test,NumFailingRuns,NumPassingRuns", [("t1", 0, 100), ("t2", 47, 53)])
-    message = refused(lambda: bk.load(path), "Counts or rates may be in")
-    told = remedy(message, "columns")
-    assert told == {"question": "FILL", "failures": "NumFailingRuns",
-                    "successes": "NumPassingRuns"}  # fmt: skip
-    assert only(bk.load(path, columns=told | {"question": "Test"})) == {
-        "t1": (0, 100, 0), "t2": (47, 53, 0)
-    }  # fmt: skip
-    rows = [("a", "t1", 30, 0.1), ("a", "t2", 20, 0.5), ("b", "t1", 30, 0.9), ("b", "t2", 20, 1.0)]
-    path = csv(tmp_path, "agent,task,episodes,success_rate", rows)
-    message = refused(lambda: bk.load(path), "'success_rate', 'episodes'")
-    assert counts(bk.load(path, columns=remedy(message, "columns"))) == {
-        "a": {"t1": (27, 3, 0), "t2": (10, 10, 0)}, "b": {"t1": (3, 27, 0), "t2": (0, 20, 0)}
-    }  # fmt: skip
-
-
-def test_systems_without_a_common_question_are_refused_once(tmp_path):
-    rows = [("a", "q1", 1), ("a", "q1", 0), ("b", "q2", 1), ("b", "q2", 1)]
-    path = csv(tmp_path, "system,question,correct", rows)
-    message = refused(lambda: bk.load(path), "no two of the 2 systems tried the same question")
-    assert "cannot be compared" in message
-    assert bk.load(path, missing="ignore").trials.sum() == 4
-    refused(lambda: bk.load(csv(tmp_path, "system,question,correct", [*rows, ("b", "q1", 1)])),
-            "system 'a', question 'q2' has no trials")  # fmt: skip
-
-
-def test_words_and_trials_side_by_side_are_proposed(tmp_path):
-    rows = [("a", "t1", "Pass"), ("a", "t2", "FAIL"), ("b", "t1", "Pass"), ("b", "t2", "Pass")]
-    path = csv(tmp_path, "model,task,grade_of_it", rows)
-    told = remedy(refused(lambda: bk.load(path), "Marks are in 'grade_of_it'"), "columns")
-    assert bk.load(path, columns=told).successes.values.tolist() == [[1, 0], [1, 1]]
-    rows = [("a", "t1", 1, 0, 1), ("a", "t2", 0, 1, 1), ("b", "t1", 0, 0, 1), ("b", "t2", 1, 1, 1)]
-    path = csv(tmp_path, "model,task,att1,att2,att3", rows)
-    told = remedy(refused(lambda: bk.load(path), "Marks are in"), "columns")
-    assert told == {"outcome": ["att1", "att2", "att3"]}
-    assert bk.load(path, columns=told).successes.values.tolist() == [[2, 2], [1, 3]]
-
-
-def test_several_kinds_of_wrong_are_wrong(tmp_path):
-    rows = [("a", "t1", "True"), ("a", "t2", "timeout"), ("b", "t1", "False"), ("b", "t2", "True")]
-    path = csv(tmp_path, "model,task,correct", rows)
-    data = bk.load(path, scores={0: 0, 1: 1, "timeout": 0})
-    assert bk.checks.inspect_source(path, scores={0: 0, 1: 1, "timeout": 0}).metrics == ("pass@1",)
-    fit = bk.evaluate(data, "pass@1", rng=1, draws=10)
-    assert fit["observed_data"]["successes"].values.tolist() == [[1, 0], [0, 1]]
-
-
-def test_tries_are_trials(tmp_path):
-    rows = [("a", "t1", 3, 5), ("a", "t2", 4, 5), ("b", "t1", 0, 5), ("b", "t2", 5, 5)]
-    path = csv(tmp_path, "model,task,passes,tries", rows)
-    told = remedy(refused(lambda: bk.load(path), "Counts or rates may be in"), "columns")
-    assert bk.load(path, columns=told).successes.values.tolist() == [[3, 4], [0, 5]]
-
-
-def test_wide_tables_of_rates(tmp_path):
-    path = csv(tmp_path, "task,direct,planning", [("t0", 50, 55), ("t1", 35, 40), ("t2", 100, 0)])
-    message = refused(lambda: bk.load(path, wide=True), "shares or percentages of a number of")
-    told = remedy(message, "columns") | {"trials": 20}
-    assert counts(bk.load(path, columns=told)) == {
-        "direct": {"t0": (10, 10, 0), "t1": (13, 7, 0), "t2": (0, 20, 0)},
-        "planning": {"t0": (9, 11, 0), "t1": (12, 8, 0), "t2": (20, 0, 0)},
-    }
-    path = csv(tmp_path, "task,n_runs,direct,planning", [("t0", 4, 0.5, 0.25), ("t1", 2, 1, 0.5)])
-    told = {"rate": ["direct", "planning"], "trials": "n_runs"}
-    assert counts(bk.load(path, columns=told)) == {
-        "direct": {"t0": (2, 2, 0), "t1": (0, 2, 0)},
-        "planning": {"t0": (3, 1, 0), "t1": (1, 1, 0)},
-    }
+    assert only(gaps)["o-3"] == (0, 0, 1)
 
 
 def test_what_systems_answered_makes_no_file_unreadable(tmp_path):
     rows = [{"id": 1, "answer": "4", "outcome": 1}, {"id": 1, "answer": "5", "outcome": 0}]
-    path = lines(tmp_path / "runs.jsonl", rows)
-    data, _ = doubted(path, "column 'answer' differs between the trials")
-    assert only(data) == {1: (1, 1, 0)}
-    quiet = bk.load(path, ignore=["answer"])
-    assert "CHECK" not in quiet.card()
+    path = written(tmp_path / "runs.jsonl", rows)
+    data, message = told(path, {})
+    assert cells(data) == "1 1/2"
+    assert "CHECK: column 'answer' differs between the trials" in message
+    assert "CHECK" not in bk.load(path, ignore=["answer"]).card()
     assert "answers" in bk.load(path, columns={"answer": "answer"}).card()
-    refused(lambda: bk.load(path, ignore=["anwser"]), "'anwser' is none")
 
 
-def test_text_marks_of_json_and_semicolons_are_read(tmp_path):
-    path = lines(tmp_path / "t.jsonl", [{"id": "a", "ok": "1"}, {"id": "a", "ok": "0"}])
-    assert only(bk.load(path, columns={"outcome": "ok"})) == {"a": (1, 1, 0)}
-    path = text(tmp_path / "t.csv", "task;trial;passed\na;1;1\na;2;0\n")
-    assert only(bk.load(path)) == {"a": (1, 1, 0)}
+@pytest.mark.parametrize(("frame", "option"), [
+    (pd.DataFrame({"task": ["a", None], "passed": [1, 0]}), "missing_question"),
+    (pd.DataFrame({"task_id": ["t0"], "base_correct": [1], "tuned_correct": [1]}), "wide"),
+    (pd.DataFrame({"task": ["a"] * 2, "seed": [0, 1], "success": [[0, 1]] * 2}), "ignore"),
+])  # fmt: skip
+def test_tally_proposes_no_option_of_load(frame, option, tmp_path):
+    path = tmp_path / "runs.parquet"
+    frame.to_parquet(path)
+    assert f"{option}=" in refused(lambda: bk.load(path))
+    assert f"{option}=" not in refused(lambda: bk.tally(frame))
 
 
-def test_one_error_names_all_that_is_not_clear(tmp_path):
-    path = csv(tmp_path, "alpha,beta,gamma", [("x", "y", 0.5)])
-    refused(lambda: bk.load(path), "one outcome column", "and one question column",
-            "columns=\\{'outcome': \\.\\.\\., 'question': \\.\\.\\.\\}")  # fmt: skip
+PACKINGS = {"": bytes, ".gz": gzip.compress, ".zst": compress}
 
 
-def test_a_group_that_is_called_as_an_outcome_hides_none(tmp_path):
-    path = csv(tmp_path, "task,outcome", [("a", 1), ("a", 1), ("b", 0)])
-    data = bk.load(path, group="outcome")
-    assert only(data) == {"a": (0, 2, 0), "b": (1, 0, 0)}
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_compressed_tables_and_logs_are_as_if_they_were_not(tmp_path, ending):
+    files = {
+        "runs.csv": LOGS / "tables" / "long.csv", "lists.jsonl": LOGS / "tables" / "lists.jsonl",
+        "out.json": LOGS / "records" / "others" / "promptfoo.json",
+        "humaneval.jsonl": LOGS / "code" / "humaneval.jsonl_results.jsonl",
+    }  # fmt: skip
+    for name, file in files.items():
+        path, plain = tmp_path / f"{name}{ending}", tmp_path / name
+        plain.write_bytes(file.read_bytes())
+        path.write_bytes(PACKINGS[ending](file.read_bytes()))
+        assert counts(load_quietly(path)) == counts(load_quietly(plain))
+        assert bk.checks.inspect_source(path).kinds == {
+            kind: [path.name] for kind in bk.checks.inspect_source(plain).kinds
+        }
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for name in "ab":
+        content = f"task,passed\nx,1\ny,{int(name == 'a')}\n".encode()
+        (folder / f"{name}.csv{ending}").write_bytes(PACKINGS[ending](content))
+    assert bk.load(folder).systems == ["a", "b"]
 
 
-def test_numbers_do_not_depend_on_the_order_of_rows(tmp_path):
-    """More numbers than levels: each is rounded to one of two, whatever the order of rows."""
-    rows = [(f"q{q:02}", trial, round((q * 37 + trial * 101) % 997 / 997, 4))
-            for q in range(40) for trial in range(5)]  # fmt: skip
-    tables = [rows, rows[::-1], sorted(rows, key=lambda row: row[2])]
-    found = []
-    for number, table in enumerate(tables):
-        data = bk.load(csv(tmp_path, "task,trial,score", table, f"{number}.csv"), scores="numbers")
-        found.append(data.dataset["count"].sortby("question").values.tolist())
-    assert found[0] == found[1] == found[2]
+@pytest.mark.long
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_compressed_file_that_is_cut_or_a_bomb(tmp_path, ending):
+    path = tmp_path / f"runs.csv{ending}"
+    whole = PACKINGS[ending](b"task,passed\n" + b"".join(b"%d,1\n" % n for n in range(40_000)))
+    path.write_bytes(whole[: len(whole) // 2])
+    refused(lambda: bk.load(path), r"runs.csv", "truncated or damaged")
+    path.write_bytes(b"task,passed\na,1\n")  # unpacked by a browser, under the same name
+    assert cells(bk.load(path)) == "a 1/1"
+    path.write_bytes(PACKINGS[ending](b"task,passed\na,1\n" + b"\n" * (300 << 20)))
+    refused(lambda: bk.load(path, budget=1 << 20), "unpacked, must have at most")
+    path = tmp_path / f"log.eval{ending}"
+    path.write_bytes(PACKINGS[ending](b"PK"))
+    refused(lambda: bk.load(path), "file type must be one of", r"\.eval\.")
+
+
+@pytest.mark.parametrize("ending", PACKINGS)
+@pytest.mark.parametrize("read", ["load", "inspect_source", "convert"])
+def test_a_dash_is_standard_input(read, ending, monkeypatch, tmp_path):
+    packed = io.BytesIO(PACKINGS[ending](b"task,passed\na,1\na,0\nb,1\n"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(packed))
+    data = {
+        "load": bk.load, "inspect_source": lambda dash: bk.checks.inspect_source(dash).data,
+        "convert": lambda dash: bk.load(bk.convert(dash, tmp_path / "runs.csv")),
+    }[read]("-")  # fmt: skip
+    assert cells(data) == "a 1/2, b 1/1"
+
+
+# ------------------------------------------------------------------ the shell and the pages
+
+
+def test_the_shell_proposes_options_for_systems_in_several_columns(tmp_path):
+    path, table = tmp_path / "runs.csv", tmp_path / "long.csv"
+    factors = f"profile,task,seed,harness,success  {TWO_BY_TWO}"
+    wide = "task_id,base_correct,tuned_correct,base_time  t0,1,True,.25  t1,0,True,1.25"
+    for content, systems in (
+        (factors, ["careful / basic", "careful / tools", "hasty / basic", "hasty / tools"]),
+        (wide, ["base_correct", "tuned_correct"]), (COUNTS, ["alpha_n_correct", "beta_n_correct"]),
+    ):  # fmt: skip
+        report = " ".join(run("doctor", written(path, content)).stdout.split())
+        options = re.search(
+            r"(--wide with )?--column \S+?[a-z_]( --column \S+[a-z])?(?=[;.] )", report
+        )
+        printed = succeeded("doctor", path, *shlex.split(options[0].replace("with ", "")))
+        assert f"{len(systems)} systems" in printed
+    written(path, factors)
+    succeeded("convert", path, "-o", table, "--where", "profile=careful", "--column",
+              "system=harness", "--ignore", "seed")  # fmt: skip
+    assert bk.load(table).systems == ["basic", "tools"]
+
+
+def test_doctor_shows_what_may_be_marks_before_what_is_nothing(tmp_path):
+    names = [f"field_{n}" for n in range(20)]
+    header, row = [*names, "annotation_exact_score", "example_id"], [*"x" * 20, "1", "a"]
+    path = written(tmp_path / "wide.csv", f"{','.join(header)}  {','.join(row)}")
+    report = str(bk.checks.inspect_source(path))
+    assert re.search("example_id +question", report)
+    assert re.search(r"annotation_exact_score +marks\?", report)
+    assert "and 7 more" in report
 
 
 def test_doctor_says_how_many_rows_it_read(tmp_path):
-    path = text(tmp_path / "long.csv", "task,passed\n" + "a,1\n" * 30_000)
+    path = written(tmp_path / "long.csv", "task,passed" + "  a,1" * 30_000)
     assert "by the first 20000 rows" in str(bk.checks.inspect_source(path))
 
 
-def test_what_was_handled_stays_so(tmp_path):
-    rows = [{"task": q, "passed": 1} for q in "ab"]
-    path = lines(tmp_path / "late.jsonl", [*rows, *({**row, "model": "B"} for row in rows)])
-    refused(lambda: bk.load(path), "'model' must identify the system of every row; line 1")
-    rows = [(q, judge, t, t % 2) for q in "ab" for judge in ("x", "y") for t in range(2)]
-    path = csv(tmp_path, "case,judge,attempt,correct", rows)
-    message = refused(lambda: bk.load(path), "'judge' is the system")
-    assert bk.load(path, columns=remedy(message, "columns")).systems == ["x", "y"]
-    path = csv(tmp_path, "id,task,success", [(n, f"t{n // 3}", n % 2) for n in range(6)])
-    refused(lambda: bk.load(path), "several could be it: \\['id', 'task'\\]")
-    path = csv(tmp_path, "x,o,winner", [("A", "B", "X"), ("B", "A", "draw")])
-    refused(lambda: bk.load(path), "one outcome column", "one question column")
-    path = written_json(tmp_path / "log.json", {"task": "push", "metrics": {"episodes": [
-        {"seed": 7 + n, "success": n > 0} for n in range(3)
-    ]}})  # fmt: skip
-    message = refused(lambda: bk.load(path), "arrays in 'metrics.episodes'")
-    records = remedy(message, "records")
-    message = refused(lambda: bk.load(path, records=records), "one question column")
-    told = remedy(message[message.index("if all rows") :], "columns")
-    assert only(bk.load(path, records=records, columns=told)) == {"all rows": (1, 2, 0)}
-
-
-def test_convert_of_a_table_without_rows_is_one_line(tmp_path):
-    empty = text(tmp_path / "e.csv", "task,trial,passed\n")
-    done = CliRunner().invoke(app, ["convert", str(empty), "-o", str(tmp_path / "o.csv")])
-    assert done.exit_code == 2
-    assert done.stderr.count("\n") == 1
-    assert "must have rows" in done.stderr
-
-
-# ------------------------------------------------------------------ arguments and pages
-
-
-@pytest.mark.parametrize(("name", "nearest"), [("skorer", "scorer"), ("covariate", "covariates"),
-                                               ("column", "columns"), ("zzz", "")])  # fmt: skip
+@pytest.mark.parametrize(("name", "nearest"), [("skorer", "Did you mean scorer?"), ("zzz", "")])
 def test_an_unknown_argument_is_one_line_with_the_nearest_name(tmp_path, name, nearest):
-    path = csv(tmp_path, "task,passed", [("a", 1)])
+    path = written(tmp_path / "runs.csv", "task,passed  a,1")
     for call in (lambda: bk.load(path, **{name: 1}),
                  lambda: bk.convert(path, tmp_path / "o.csv", **{name: 1})):  # fmt: skip
         with pytest.raises(TypeError) as error:
             call()
         message = str(error.value)
-        assert message.startswith(f"{name} is no argument of this function. ")
+        assert message.startswith(f"{name} is no argument of this function. {nearest}")
         assert ("Did you mean" in message) == bool(nearest)
-        assert not nearest or f"Did you mean {nearest}?" in message
         assert "\n" not in message
 
 
 def test_the_options_of_tables_run_as_they_are_on_the_page(tmp_path, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text(encoding="utf8")
-    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    (block,) = (block for block in blocks if "where=" in block)
+    (block,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+                if "where=" in block)  # fmt: skip
     arms = [(p, h) for p in ("careful", "hasty") for h in ("plain", "tool")]
-    rows = [(*arm, q, 2 * place + t, "xy"[t], int(q == "a")) for place, arm in enumerate(arms)
-            for q in "ab" for t in range(2)]  # fmt: skip
-    csv(tmp_path, "profile,harness,task,attempt,answer,passed", rows)
+    rows = [f"{profile},{harness},{q},{2 * place + t},{'xy'[t]},{int(q == 'a')}"
+            for place, (profile, harness) in enumerate(arms) for q in "ab"
+            for t in range(2)]  # fmt: skip
+    written(tmp_path / "runs.csv",
+            "  ".join(["profile,harness,task,attempt,answer,passed", *rows]))  # fmt: skip
     for suite in ("easy", "hard"):
-        (tmp_path / "suites" / suite).mkdir(parents=True)
-        csv(tmp_path / "suites" / suite, "item_id,passed", [(1, 0), (2, int(suite == "easy"))])
+        written(tmp_path / "suites" / suite / "runs.csv",
+                f"item_id,passed  1,0  2,{int(suite == 'easy')}")  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    found = []
-    load = SimpleNamespace(load=lambda *args, **options: found.append(bk.load(*args, **options)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", bk.OutcomeWarning)
-        exec(block, {"bk": load})
-    composite, careful, dropped, suites = found
+    loaded = []
+    load = SimpleNamespace(
+        load=lambda *args, **options: loaded.append(load_quietly(*args, **options))
+    )
+    exec(block, {"bk": load})
+    composite, careful, without_answers, suites = loaded
     assert composite.systems == [" / ".join(arm) for arm in arms]
-    assert composite.trials.values.tolist() == [[2, 2]] * 4
     assert careful.trials.values.tolist() == [[4, 4]]
-    assert dropped.trials.values.tolist() == [[8, 8]]
-    assert "'answer'" not in dropped.card()
-    assert counts(suites)["m"] == {"easy / 1": (1, 0, 0), "easy / 2": (0, 1, 0),
-                                   "hard / 1": (1, 0, 0), "hard / 2": (1, 0, 0)}  # fmt: skip
+    assert without_answers.trials.values.tolist() == [[8, 8]]
+    assert "'answer'" not in without_answers.card()
+    assert cells(suites) == "easy / 1 0/1, easy / 2 1/1, hard / 1 0/1, hard / 2 0/1"
 
 
 def test_earlier_trials_that_lack_some_questions_are_noted(tmp_path):
-    rows = [(f"q{q}", t, (q + t) % 2) for q in range(6) for t in range(3)]
-    now = csv(tmp_path, "task,attempt,passed", rows, "now.csv")
-    earlier = csv(tmp_path, "task,attempt,passed", rows[:9], "earlier.csv")
+    rows = [f"q{q},{t},{(q + t) % 2}" for q in range(6) for t in range(3)]
+    now, earlier = (written(tmp_path / f"{name}.csv", "  ".join(["task,attempt,passed", *some]))
+                    for name, some in (("now", rows), ("earlier", rows[:9])))  # fmt: skip
     fit = bk.evaluate(bk.load(now), "pass@1", prior_trials=bk.load(earlier), rng=1)
     assert any("3 of 6 questions have none (first: 'q3')" in note for note in fit.notes)
-    whole = bk.evaluate(bk.load(now), "pass@1", prior_trials=bk.load(now), rng=1)
-    assert not any("questions have none" in note for note in whole.notes)
-    command = ["evaluate", str(now), "-m", "pass@1", "--seed", "1", "--prior-trials", str(earlier)]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.stderr
-    assert "3 of 6 questions have none" in " ".join(done.stdout.split())
+    printed = succeeded("evaluate", now, "-m", "pass@1", "--seed", 1, "--prior-trials", earlier)
+    assert "3 of 6 questions have none" in printed
     mean = bk.table(fit).query("target == 'questions'")["mean"].iloc[0]
-    assert f"{mean:.3f}"[1:] in done.stdout
-
-
-def test_a_misspelt_column_is_answered_with_the_nearest(tmp_path) -> None:
-    path = csv(tmp_path, "task,passed,domain", [("a", 1, "x"), ("b", 0, "y")])
-    refused(lambda: bk.load(path, group="doman"), "Is 'doman' meant as 'domain'")
+    assert f"{mean:.3f}"[1:] in printed
