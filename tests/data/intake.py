@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import xarray as xr
 from hypothesis import HealthCheck, settings
@@ -59,6 +60,25 @@ def counts(data):
 def written(folder, suffix, content):
     path = folder / f"runs{suffix}"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+KINDS = ("pandas", "polars", "lazy", "csv", "tsv", "jsonl", "json", "parquet")
+
+
+def as_kind(frame, kind, folder):
+    """The table as it is, as one of another library, or in a file."""
+    if kind == "pandas":
+        return frame
+    if kind in ("polars", "lazy"):
+        return pl.from_pandas(frame) if kind == "polars" else pl.from_pandas(frame).lazy()
+    path = folder / f"runs.{kind}"
+    if kind == "parquet":
+        frame.to_parquet(path)
+    elif kind in ("csv", "tsv"):
+        frame.to_csv(path, index=False, sep="," if kind == "csv" else "\t")
+    else:
+        frame.to_json(path, orient="records", lines=kind == "jsonl", double_precision=15)
     return path
 
 

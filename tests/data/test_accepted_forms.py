@@ -1,7 +1,6 @@
 """Every accepted form gives the same counts, and missing outcomes mean what was said."""
 
 import decimal
-import json
 import random
 from collections import Counter
 
@@ -23,102 +22,118 @@ from tests.data.intake import (
     CUBE,
     FRAME,
     FUZZ,
+    KINDS,
     LABELS,
     QUESTIONS,
     RECORDS,
     SYSTEMS,
+    as_kind,
     counts,
     only_outcome_errors,
     refused,
     written,
 )
 
-FORMS = {
-    "array": lambda _: bk.tally(CUBE, **LABELS),
-    "bool": lambda _: bk.tally(CUBE.astype(bool), **LABELS),
-    "uint8": lambda _: bk.tally(CUBE.astype("u1"), **LABELS),
-    "float32": lambda _: bk.tally(CUBE.astype("f4"), **LABELS),
-    "object": lambda _: bk.tally(CUBE.astype(object), **LABELS),
-    "fortran": lambda _: bk.tally(np.asfortranarray(CUBE), **LABELS),
-    "list": lambda _: bk.tally(CUBE.tolist(), **LABELS),
-    "list of arrays": lambda _: bk.tally(list(CUBE), **LABELS),
-    "numpy scalars": lambda _: bk.tally([[list(r) for r in s] for s in CUBE], **LABELS),
-    "mapping": lambda _: bk.tally(dict(zip(SYSTEMS, CUBE, strict=True)), questions=QUESTIONS),
-    "mapping of rows": lambda _: bk.tally(
-        {"a": CUBE[0].tolist(), "b": tuple(map(tuple, CUBE[1]))}, questions=QUESTIONS
+BY_SYSTEM = dict(zip(SYSTEMS, CUBE, strict=True))
+ARRAYS = {
+    "array": CUBE,
+    "bool": CUBE.astype(bool),
+    "uint8": CUBE.astype("u1"),
+    "float32": CUBE.astype("f4"),
+    "object": CUBE.astype(object),
+    "fortran": np.asfortranarray(CUBE),
+    "list": CUBE.tolist(),
+    "list of arrays": list(CUBE),
+    "numpy scalars": [[list(row) for row in table] for table in CUBE],
+    "counts and trials": (CUBE.sum(-1), [[3, 3], [3, 3]]),
+    "xarray without labels": ARRAY.drop_vars(["system", "question"]),
+    "mapping": BY_SYSTEM,
+    "mapping of rows": {"a": CUBE[0].tolist(), "b": tuple(map(tuple, CUBE[1]))},
+}
+COUNTED = {
+    "array": (CUBE.sum(-1), 3, LABELS),
+    "by system": (
+        {name: marks.sum(-1) for name, marks in BY_SYSTEM.items()},
+        {name: 3 for name in SYSTEMS[::-1]}, {"questions": QUESTIONS},
     ),
-    "trials=": lambda _: bk.tally(CUBE.sum(-1), trials=3, **LABELS),
-    "trials= by system": lambda _: bk.tally(
-        dict(zip(SYSTEMS, CUBE.sum(-1), strict=True)),
-        trials={name: 3 for name in SYSTEMS[::-1]},
-        questions=QUESTIONS,
+    "labelled, by system": (
+        {name: pd.Series(marks.sum(-1), QUESTIONS) for name, marks in BY_SYSTEM.items()},
+        {name: xr.DataArray([3, 3], {"question": QUESTIONS}, "question") for name in SYSTEMS}, {},
     ),
-    "labelled, by system": lambda _: bk.tally(
-        {name: pd.Series(own.sum(-1), QUESTIONS) for name, own in zip(SYSTEMS, CUBE, strict=True)},
-        trials={
-            name: xr.DataArray([3] * len(QUESTIONS), {"question": QUESTIONS}, "question")
-            for name in SYSTEMS
-        },
-    ),
-    "tuple": lambda _: bk.tally((CUBE.sum(-1), [[3, 3], [3, 3]]), **LABELS),
-    "pandas": lambda _: bk.tally(FRAME),
-    "pandas nullable": lambda _: bk.tally(FRAME.convert_dtypes()),
-    "pandas text": lambda _: bk.tally(FRAME.astype({"system": "string", "question": "string"})),
-    "pandas arrow": lambda _: bk.tally(FRAME.convert_dtypes(dtype_backend="pyarrow")),
-    "pandas category": lambda _: bk.tally(FRAME.astype("category")),
-    "pandas bool": lambda _: bk.tally(FRAME.astype({"outcome": bool})),
-    "pandas index": lambda _: bk.tally(FRAME.set_index(pd.Index([7] * len(FRAME)))),
-    "decimal": lambda _: bk.tally(FRAME.assign(outcome=FRAME["outcome"].map(decimal.Decimal))),
-    "polars": lambda _: bk.tally(pl.DataFrame(RECORDS)),
-    "polars lazy": lambda _: bk.tally(pl.LazyFrame(RECORDS)),
-    "pyarrow": lambda _: bk.tally(pa.Table.from_pylist(RECORDS)),
-    "usual names": lambda _: bk.tally(
-        FRAME.set_axis(["Model", "task_id", "epoch", "correct"], axis=1)
-    ),
-    "columns": lambda _: bk.tally(
-        FRAME.set_axis(list("smtu"), axis=1),
-        columns={"system": "s", "question": "m", "trial": "t", "outcome": "u"},
-    ),
-    "csv": lambda d: bk.load(written(d, ".csv", FRAME.to_csv(index=False))),
-    "csv str path": lambda d: bk.load(str(written(d, ".csv", FRAME.to_csv(index=False)))),
-    "csv bom crlf": lambda d: bk.load(
-        written(d, ".csv", FRAME.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig"))
-    ),
-    "csv true/false": lambda d: bk.load(
-        written(d, ".csv", FRAME.astype({"outcome": bool}).to_csv(index=False))
-    ),
-    "csv with index": lambda d: bk.load(written(d, ".csv", FRAME.to_csv())),
-    "tsv": lambda d: bk.load(written(d, ".tsv", FRAME.to_csv(index=False, sep="\t"))),
-    "jsonl": lambda d: bk.load(written(d, ".jsonl", "\n".join(map(json.dumps, RECORDS)))),
-    "json": lambda d: bk.load(written(d, ".json", json.dumps(RECORDS))),
-    "parquet": lambda d: bk.load(written(d, ".parquet", FRAME.to_parquet(index=False))),
-    "parquet arrow": lambda d: bk.load(
-        written(d, ".parquet", FRAME.convert_dtypes(dtype_backend="pyarrow").to_parquet())
-    ),
-    "xarray": lambda _: bk.tally(ARRAY),
-    "xarray dims": lambda _: bk.tally(ARRAY.transpose("trial", "question", "system")),
-    "xarray no coords": lambda _: bk.tally(ARRAY.drop_vars(["system", "question"]), **LABELS),
-    "counts": lambda _: bk.tally(bk.tally(FRAME).dataset),
-    "counts dims": lambda _: bk.tally(bk.tally(FRAME).dataset.transpose(...)),
-    "outcomes": lambda _: bk.tally(bk.tally(FRAME)),
+}  # fmt: skip
+TABLES = {
+    "nullable": FRAME.convert_dtypes(),
+    "text": FRAME.astype({"system": "string", "question": "string"}),
+    "arrow": FRAME.convert_dtypes(dtype_backend="pyarrow"),
+    "category": FRAME.astype("category"),
+    "bool": FRAME.astype({"outcome": bool}),
+    "index": FRAME.set_index(pd.Index([7] * len(FRAME))),
+    "decimal": FRAME.assign(outcome=FRAME["outcome"].map(decimal.Decimal)),
+    "wide integers": pl.DataFrame(RECORDS).cast({"outcome": pl.Int128}),
+    "pyarrow": pa.Table.from_pylist(RECORDS),
+    "usual names": FRAME.set_axis(["Model", "task_id", "epoch", "correct"], axis=1),
+    "xarray": ARRAY,
+    "xarray in other order": ARRAY.transpose("trial", "question", "system"),
+    "counts": bk.tally(FRAME).dataset,
+    "counts in other order": bk.tally(FRAME).dataset.transpose(...),
+    "outcomes": bk.tally(FRAME),
+}
+FILES = {
+    "bom and crlf": FRAME.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig"),
+    "true and false": FRAME.astype({"outcome": bool}).to_csv(index=False),
+    "with index": FRAME.to_csv(),
 }
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
-def test_every_form_gives_the_same_counts(form, tmp_path):
-    data = form(tmp_path)
+def is_the_cube(data):
     assert counts(data) == COUNTS
     assert not data.dataset["missing"].values.any()
     assert data.dataset["score"].values.tolist() == [0, 1]
     assert "2 systems x 2 questions, 12 trials" in data.card()
 
 
+@pytest.mark.parametrize("form", ARRAYS)
+def test_every_array_gives_the_same_counts(form):
+    labels = {"questions": QUESTIONS} if "mapping" in form else LABELS
+    is_the_cube(bk.tally(ARRAYS[form], **labels))
+
+
+@pytest.mark.parametrize("form", COUNTED)
+def test_every_form_of_counts_gives_the_same_counts(form):
+    successes, trials, labels = COUNTED[form]
+    is_the_cube(bk.tally(successes, trials=trials, **labels))
+
+
+@pytest.mark.parametrize("form", TABLES)
+def test_every_table_gives_the_same_counts(form):
+    is_the_cube(bk.tally(TABLES[form]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_file_gives_the_same_counts(kind, tmp_path):
+    source = as_kind(FRAME, kind, tmp_path)
+    is_the_cube(bk.load(source))
+    if kind == "csv":
+        is_the_cube(bk.load(str(source)))
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_every_csv_gives_the_same_counts(form, tmp_path):
+    is_the_cube(bk.load(written(tmp_path, ".csv", FILES[form])))
+
+
 def test_ragged_rows_agree_with_the_table_and_the_counts():
     rows = [[0, 1, 1], [1], [0, 0]]
-    records = [(q, value) for q, row in enumerate(rows) for value in row]
-    table = bk.tally(pd.DataFrame(records, columns=["question", "outcome"]))
-    assert counts(bk.tally(rows)) == counts(bk.tally([np.array(row) for row in rows]))
-    assert counts(bk.tally(rows)) == counts(table) == counts(bk.tally(([2, 1, 0], [3, 1, 2])))
+    records = [(question, mark) for question, row in enumerate(rows) for mark in row]
+    ragged = np.empty(3, object)
+    ragged[:] = rows
+    expected = counts(bk.tally(([2, 1, 0], [3, 1, 2])))
+    for same in (
+        rows, ragged, [np.array(row) for row in rows], [np.array(row, "f4") for row in rows],
+        pd.DataFrame(records, columns=["question", "outcome"]),
+    ):  # fmt: skip
+        assert counts(bk.tally(same)) == expected
+    refused(lambda: bk.tally([np.array([0, 1]), np.array([1, 7])]), "outcome 7", "question 1")
 
 
 def test_inputs_are_left_as_they_were():
@@ -233,34 +248,10 @@ def test_wrong_counts_the_lowest_score_wherever_it_stands():
     assert data.dataset["count"].values.tolist() == [[[1, 1, 1]]]
 
 
-NEVER_RUN = pd.DataFrame({"system": list("aab"), "question": list("xyx"), "outcome": [0, 0, 1]})
-
-
-def test_a_question_never_run_is_refused_or_left_out_as_told():
-    refused(lambda: bk.tally(NEVER_RUN), "system 'b'", "question 'y'", "missing='ignore'")
-    data = bk.tally(NEVER_RUN, missing="ignore")
-    assert counts(data)["b", "y"] == (0, 0)
-    assert "1 (system, question) cells never run" in data.card()
-
-
-def test_a_question_never_run_is_no_advantage_under_wrong():
-    try:
-        data = bk.tally(NEVER_RUN, missing="wrong")
-    except bk.OutcomeError:
-        return  # how many trials to count as wrong is not known
-    wrong, right = counts(data)["b", "y"]
-    assert (wrong > 0, right) == (True, 0)
-
-
 def test_a_system_without_outcomes_has_no_mean_score():
     card = bk.tally({"a": [[1, 0]], "b": [[None, None]]}, missing="ignore").card()
     (line,) = [line for line in card.splitlines() if line.strip().startswith("b ")]
     assert "0.0000" not in line
-
-
-def test_the_remedy_for_questions_without_trials_works_for_counts():
-    refused(lambda: bk.tally([0, 1], trials=[0, 2]), "question 0", "missing='ignore'")
-    assert list(counts(bk.tally([0, 1], trials=[0, 2], missing="ignore")).values())[1] == (1, 1)
 
 
 def test_labelled_counts_keep_their_labels_or_are_refused():
@@ -290,16 +281,6 @@ def test_of_a_lazy_table_only_what_matters_is_computed():
     refused(lambda: bk.tally(frame.drop("question")), "question", "columns=")
 
 
-def test_rows_of_unequal_length_may_be_arrays():
-    rows = [[0, 1, 1], [1], [0, 0]]
-    expected = counts(bk.tally(rows))
-    ragged = np.empty(3, object)
-    ragged[:] = rows
-    for same in (ragged, [np.array(row) for row in rows], [np.array(row, "f4") for row in rows]):
-        assert counts(bk.tally(same)) == expected
-    refused(lambda: bk.tally([np.array([0, 1]), np.array([1, 7])]), "outcome 7", "question 1")
-
-
 def test_large_arrays_are_counted_block_by_block():
     rng = np.random.default_rng(1)
     cube = rng.integers(0, 3, (2, 700, 301)).astype(float)
@@ -314,16 +295,11 @@ def test_large_arrays_are_counted_block_by_block():
     refused(lambda: bk.tally(cube, scores=scores), "outcome 3.0 at system 1, question 699, trial 7")
 
 
-def test_column_names_need_not_be_text():
-    frame = FRAME.set_axis([0, 1, 2, 3], axis=1)
-    names = {"system": 0, "question": 1, "trial": 2, "outcome": 3}
-    assert counts(bk.tally(frame, columns=names)) == COUNTS
+def test_column_names_are_told_and_need_not_be_text():
+    for names in (range(4), "smtu"):
+        roles = dict(zip(["system", "question", "trial", "outcome"], names, strict=True))
+        assert counts(bk.tally(FRAME.set_axis([*names], axis=1), columns=roles)) == COUNTS
     assert counts(bk.tally(FRAME.assign(**{"z": 1}).rename(columns={"z": 5}))) == COUNTS
-
-
-def test_wide_integers_are_read():
-    frame = pl.DataFrame(RECORDS).cast({"outcome": pl.Int128})
-    assert counts(bk.tally(frame)) == COUNTS
 
 
 def test_the_label_of_a_selected_system_is_kept():

@@ -78,10 +78,13 @@ DOORS = {
 def test_questions_never_run_are_not_advised_to_count_as_wrong() -> None:
     """How many trials would count is not known, so ``missing='wrong'`` is refused for them."""
     runs = pd.DataFrame({"system": list("aab"), "question": [1, 2, 1], "outcome": [1, 0, 1]})
-    with pytest.raises(bk.OutcomeError, match="missing='ignore'") as caught:
+    never = "system 'b'.*question 2.*missing='ignore'"
+    with pytest.raises(bk.OutcomeError, match=never) as caught:
         bk.tally(runs)
     assert "missing='wrong'" not in str(caught.value)
-    assert bk.tally(runs, missing="ignore").trials.values.tolist() == [[1, 1], [1, 0]]
+    data = bk.tally(runs, missing="ignore")
+    assert data.trials.values.tolist() == [[1, 1], [1, 0]]
+    assert "1 (system, question) cells never run" in data.card()
     with pytest.raises(bk.OutcomeError, match="number of trials to count as wrong is not known"):
         bk.tally(runs, missing="wrong")
 

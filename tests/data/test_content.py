@@ -28,24 +28,20 @@ def as_text(rows):
     return [{**row, "prompt": json.dumps(row["prompt"])} for row in rows]
 
 
-def files(folder):
-    """Every kind of file and of table with the rows."""
-    frame = pd.DataFrame(as_text(ROWS))
-    frame.to_csv(folder / "rows.csv", index=False)
-    frame.to_csv(folder / "rows.tsv", index=False, sep="\t")
-    frame.to_parquet(folder / "text.parquet", index=False)
-    pl.DataFrame(ROWS).write_parquet(folder / "nested.parquet")
-    (folder / "rows.json").write_text(json.dumps(ROWS))
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    return sorted(folder.iterdir())
-
-
 TABLES = {
     "pandas": pd.DataFrame(ROWS),
     "pandas text": pd.DataFrame(as_text(ROWS)),
     "polars": pl.DataFrame(ROWS),
     "polars lazy": pl.DataFrame(ROWS).lazy(),
     "pyarrow": pa.Table.from_pylist(ROWS),
+}
+FILES = {
+    "rows.csv": lambda path: TABLES["pandas text"].to_csv(path, index=False),
+    "rows.tsv": lambda path: TABLES["pandas text"].to_csv(path, index=False, sep="\t"),
+    "text.parquet": lambda path: TABLES["pandas text"].to_parquet(path, index=False),
+    "nested.parquet": lambda path: TABLES["polars"].write_parquet(path),
+    "rows.json": lambda path: TABLES["pandas"].to_json(path, orient="records"),
+    "rows.jsonl": lambda path: TABLES["pandas"].to_json(path, orient="records", lines=True),
 }
 
 
@@ -68,16 +64,15 @@ def test_an_id_of_several_prompts_is_refused_and_the_remedies_work(kind):
     assert counted(bk.tally(TABLES[kind], columns=in_other_words)) == [(1, 2), (2, 3)]
 
 
-def test_every_kind_of_file_is_checked(tmp_path):
-    paths = files(tmp_path)
-    assert len(paths) == 6
-    for path in paths:
-        with pytest.raises(bk.OutcomeError, match=r"(row|line|record) .* 'prompt'") as error:
-            bk.load(path, columns=TOLD, format=path.suffix[1:])
-        assert str(error.value).startswith(path.name)
-        by_prompt, _ = remedies(error.value)
-        read = bk.load(path, columns=by_prompt, format=path.suffix[1:])
-        assert counted(read) == [(0, 2), (3, 3)]
+@pytest.mark.parametrize("name", FILES)
+def test_every_kind_of_file_is_checked(name, tmp_path):
+    path = tmp_path / name
+    FILES[name](path)
+    told = {"format": path.suffix[1:]}
+    with pytest.raises(bk.OutcomeError, match=rf"^{name}.*(row|line|record) .* 'prompt'") as error:
+        bk.load(path, columns=TOLD, **told)
+    by_prompt, _ = remedies(error.value)
+    assert counted(bk.load(path, columns=by_prompt, **told)) == [(0, 2), (3, 3)]
 
 
 def test_files_of_two_systems_are_checked_against_each_other(tmp_path):

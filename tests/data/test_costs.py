@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import xarray as xr
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import bayesatk as bk
+from tests.data.intake import as_kind
 
 ROWS = pd.DataFrame(
     {
@@ -38,31 +38,30 @@ def test_sums_are_those_of_the_trials(rows: list[list[tuple[bool, float]]]) -> N
             assert_allclose(sums, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_every_form_gives_the_same_sums(tmp_path: Path) -> None:
-    path = tmp_path / "runs.csv"
-    ROWS.to_csv(path, index=False)
-    lists = pd.DataFrame(
-        {"task": ["x", "y"], "passed": [[1, 0], [1, 1]], "usd": [[0.1, 0.2], [0.3, 0.5]]}
-    )
-    (tmp_path / "runs.jsonl").write_text(ROWS.to_json(orient="records", lines=True))
-    array = xr.DataArray(
-        np.array([[1, 0], [1, 1]]).T, dims=("trial", "question"), coords={"question": ["x", "y"]}
-    )
-    for data in (
-        bk.tally(ROWS, cost="usd"),
-        bk.tally(ROWS, columns={"cost": "usd"}),
-        bk.tally(pl.DataFrame(ROWS), cost="usd"),
-        bk.tally(lists, cost="usd"),
-        bk.tally([[1, 0], [1, 1]], cost=[[0.1, 0.2], [0.3, 0.5]]),
-        bk.tally({"a": [[1, 0], [1, 1]]}, cost={"a": np.array([[0.1, 0.2], [0.3, 0.5]])}),
-        bk.tally(array, cost=array.copy(data=np.array([[0.1, 0.3], [0.2, 0.5]]))),
-        bk.tally([[1, 0], [1, 1]],
-                 answers=[["p", "q"], ["r", "r"]], cost=[[0.1, 0.2], [0.3, 0.5]]),
-        bk.load(path, cost="usd"),
-        bk.load(tmp_path / "runs.jsonl", cost="usd"),
-    ):  # fmt: skip
-        assert _sums(data) == SUMS
-        assert _sums(bk.tally(data)) == SUMS
+NESTED = [[0.1, 0.2], [0.3, 0.5]]
+ARRAY = xr.DataArray([[1, 1], [0, 1]], dims=("trial", "question"), coords={"question": ["x", "y"]})
+FORMS = {
+    "columns=": (ROWS, {"columns": {"cost": "usd"}}),
+    "lists in cells": (
+        pd.DataFrame({"task": ["x", "y"], "passed": [[1, 0], [1, 1]], "usd": NESTED}),
+        {"cost": "usd"},
+    ),
+    "lists": ([[1, 0], [1, 1]], {"cost": NESTED}),
+    "mapping": ({"a": [[1, 0], [1, 1]]}, {"cost": {"a": np.array(NESTED)}}),
+    "xarray": (ARRAY, {"cost": ARRAY.copy(data=np.transpose(NESTED))}),
+    "beside answers": ([[1, 0], [1, 1]], {"cost": NESTED, "answers": [["p", "q"], ["r", "r"]]}),
+}
+
+
+@pytest.mark.parametrize("form", [*FORMS, "pandas", "polars", "csv", "jsonl"])
+def test_every_form_gives_the_same_sums(form: str, tmp_path: Path) -> None:
+    if form in FORMS:
+        source, options = FORMS[form]
+        data = bk.tally(source, **options)
+    else:
+        data = bk.load(as_kind(ROWS, form, tmp_path), cost="usd")
+    assert _sums(data) == SUMS
+    assert _sums(bk.tally(data)) == SUMS
 
 
 def test_costs_follow_selections_and_rules_of_success() -> None:
@@ -77,14 +76,13 @@ def test_costs_follow_selections_and_rules_of_success() -> None:
     assert data.sha256() != bk.tally(outcomes, scores=scores).sha256()
 
 
-def test_missing_outcomes_take_their_costs_with_them() -> None:
-    given = {"cost": [[1, 2], [3, 4]]}
-    ignored = bk.tally([[1, None], [0, 1]], missing="ignore", **given)
-    assert ignored.dataset["cost_sums"].values[0, ..., 1].tolist() == [[0.0, 1.0], [3.0, 4.0]]
-    wrong = bk.tally([[1, None], [0, 1]], missing="wrong", **given)
-    assert wrong.dataset["cost_sums"].values[0, ..., 1].tolist() == [[2.0, 1.0], [3.0, 4.0]]
-    right = bk.tally([[1, None], [0, 1]], missing="right", **given)
-    assert right.dataset["cost_sums"].values[0, ..., 1].tolist() == [[0.0, 3.0], [3.0, 4.0]]
+@pytest.mark.parametrize(("missing", "totals"), [
+    ("ignore", [[0.0, 1.0], [3.0, 4.0]]), ("wrong", [[2.0, 1.0], [3.0, 4.0]]),
+    ("right", [[0.0, 3.0], [3.0, 4.0]]),
+])  # fmt: skip
+def test_missing_outcomes_take_their_costs_with_them(missing: str, totals: object) -> None:
+    data = bk.tally([[1, None], [0, 1]], missing=missing, cost=[[1, 2], [3, 4]])
+    assert data.dataset["cost_sums"].values[0, ..., 1].tolist() == totals
 
 
 def test_missing_costs_are_refused_or_told() -> None:
@@ -111,30 +109,39 @@ def test_costs_need_the_whole_table() -> None:
     assert _sums(bk.tally(frame.compute(), cost="usd")) == SUMS
 
 
-def test_costs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    runs = [[1, 0], [1, 1]]
-    for cost in ([[1.0, 2.0]], [[1.0], [2.0, 3.0]], {"b": runs}):
-        with pytest.raises(bk.OutcomeError, match="arranged like data"):
-            bk.tally({"a": runs}, cost=cost)
-    with pytest.raises(bk.OutcomeError, match="left out for counts"):
-        bk.tally([1, 2], trials=2, cost=runs)
-    with pytest.raises(bk.OutcomeError, match="arranged like data, where data are no table"):
-        bk.tally(runs, cost="usd")
-    with pytest.raises(bk.OutcomeError, match="missing_cost must be"):
-        bk.tally(runs, cost=runs, missing_cost="wrong")  # type: ignore[arg-type]
-    with pytest.raises(bk.OutcomeError, match="cost_unit must be text"):
-        bk.tally(runs, cost=runs, cost_unit=1)  # type: ignore[arg-type]
-    with pytest.raises(bk.OutcomeError, match="counts already"):
-        bk.tally(bk.tally(runs), cost=runs)
-    ROWS.to_csv(tmp_path / "runs.csv", index=False)
-    with pytest.raises(bk.OutcomeError, match="name of a column of the files"):
-        bk.load(tmp_path / "runs.csv", cost=runs)
-    with pytest.raises(bk.OutcomeError, match="stream must be left out"):
-        bk.load(tmp_path / "runs.csv", cost="usd", stream=True)
-    counted = pd.DataFrame({"task": ["x"], "n": [4], "c": [2], "usd": [1.0]})
-    with pytest.raises(bk.OutcomeError, match="count the outcomes of a row"):
-        bk.tally(counted, columns={"trials": "n", "successes": "c", "cost": "usd"})
-    labelled = xr.DataArray(runs, dims=("question", "trial"), coords={"question": ["x", "y"]})
-    other = labelled.assign_coords(question=["y", "x"]).astype(float) + 1.0
-    with pytest.raises(bk.OutcomeError, match="must have the questions of data"):
-        bk.tally(labelled, cost=other)
+RUNS = [[1, 0], [1, 1]]
+COUNTED = pd.DataFrame({"task": ["x"], "n": [4], "c": [2], "usd": [1.0]})
+REFUSED = {
+    "other questions": ({"a": RUNS}, {"cost": [[1.0, 2.0]]}, "arranged like data"),
+    "other trials": ({"a": RUNS}, {"cost": [[1.0], [2.0, 3.0]]}, "arranged like data"),
+    "other systems": ({"a": RUNS}, {"cost": {"b": RUNS}}, "arranged like data"),
+    "counts": ([1, 2], {"trials": 2, "cost": RUNS}, "left out for counts"),
+    "a name": (RUNS, {"cost": "usd"}, "arranged like data, where data are no table"),
+    "a policy": (RUNS, {"cost": RUNS, "missing_cost": "wrong"}, "missing_cost must be"),
+    "a unit": (RUNS, {"cost": RUNS, "cost_unit": 1}, "cost_unit must be text"),
+    "counts of trials": (bk.tally(RUNS), {"cost": RUNS}, "counts already"),
+    "a table of counts": (
+        COUNTED, {"columns": {"trials": "n", "successes": "c", "cost": "usd"}},
+        "count the outcomes of a row",
+    ),
+    "other labels": (
+        ARRAY, {"cost": ARRAY.assign_coords(question=["y", "x"]) + 1.0},
+        "must have the questions of data",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_costs_that_do_not_fit_are_refused(case: str) -> None:
+    data, options, words = REFUSED[case]
+    with pytest.raises(bk.OutcomeError, match=words):
+        bk.tally(data, **options)
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"cost": RUNS}, "name of a column of the files"),
+    ({"cost": "usd", "stream": True}, "stream must be left out"),
+])  # fmt: skip
+def test_costs_of_files_are_a_column_of_the_whole(options, words: str, tmp_path: Path) -> None:
+    with pytest.raises(bk.OutcomeError, match=words):
+        bk.load(as_kind(ROWS, "csv", tmp_path), **options)

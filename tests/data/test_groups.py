@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +9,8 @@ from hypothesis import strategies as st
 import bayesatk as bk
 from bayesatk.data.columns import Columns
 from bayesatk.data.long_tables import Counter
+from bayesatk.results.result import Result
+from tests.data.intake import KINDS, as_kind
 
 TABLE = pd.DataFrame(
     {
@@ -28,20 +29,9 @@ def columns(data):
     return found["group"].values.tolist(), found["minutes"].values.tolist()
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "lazy", "csv", "jsonl", "json", "parquet"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_table_brings_the_columns_that_are_named(kind, tmp_path):
-    path = tmp_path / f"runs.{kind}"
-    source: object = path
-    if kind == "csv":
-        TABLE.to_csv(path, index=False)
-    elif kind == "parquet":
-        TABLE.to_parquet(path)
-    elif kind in ("json", "jsonl"):
-        TABLE.to_json(path, orient="records", lines=kind == "jsonl")
-    else:
-        source = {"pandas": TABLE, "polars": pl.from_pandas(TABLE)}.get(
-            kind, pl.from_pandas(TABLE).lazy()
-        )
+    source = as_kind(TABLE, kind, tmp_path)
     data = bk.load(source, group="domain", covariates=["minutes"])
     group, minutes = columns(data)
     assert group == ["law", "art", "law"]
@@ -160,8 +150,6 @@ def test_columns_come_back_from_results(tmp_path):
     data = bk.tally(TABLE, group="domain", covariates=["minutes"])
     fit = bk.load_result(bk.save(bk.evaluate(data, "pass@1", draws=8, rng=1), tmp_path / "a.nc"))
     assert fit["constant_data"]["group"].values.tolist() == ["law", "art", "law"]
-    from bayesatk.results.result import Result
-
     again = Result.of(fit).data
     assert again.sel(group="law").successes.values.tolist() == [[1, 0]]
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk.data.validation import MAX_LEVELS, OutcomeError
+from tests.data.intake import as_kind
 
 
 def means(data: bk.Outcomes) -> np.ndarray:
@@ -138,26 +139,12 @@ def test_a_rule_that_nearly_all_trials_fail_is_doubted() -> None:
     assert "CHECK" not in grades.with_success("score >= 3").card()
 
 
-@pytest.mark.parametrize("kind", ["table", "rows", "csv", "jsonl"])
+@pytest.mark.parametrize("kind", ["pandas", "csv", "jsonl"])
 def test_every_way_to_give_numbers_is_the_same(kind: str, tmp_path) -> None:
     raw = rewards(4, systems=1)[0]
-    rows = [
-        {"question": f"q{q}", "trial": t, "outcome": raw[q, t]}
-        for q in range(len(raw))
-        for t in range(raw.shape[1])
-    ]
-    table = pd.DataFrame(rows)
-    if kind == "table":
-        data = bk.tally(table, scores=(0, 1))
-    elif kind == "rows":
-        data = bk.tally(raw.tolist(), scores=(0, 1))
-    else:
-        path = tmp_path / f"runs.{kind}"
-        if kind == "csv":
-            table.to_csv(path, index=False)
-        else:
-            table.to_json(path, orient="records", lines=True, double_precision=15)
-        data = bk.load(path, scores=(0, 1))
+    cells = [(f"q{q}", t, value) for (q, t), value in np.ndenumerate(raw)]
+    table = pd.DataFrame(cells, columns=["question", "trial", "outcome"])
+    data = bk.load(as_kind(table, kind, tmp_path), scores=(0, 1))
     plain = bk.tally(raw, scores=(0, 1))
     np.testing.assert_allclose(data.dataset["score"], plain.dataset["score"], atol=1e-12)
     assert np.abs(data.dataset["count"].values - plain.dataset["count"].values).sum() <= 4
@@ -219,9 +206,3 @@ def test_logs_have_numbers_too(tmp_path) -> None:
         passed = bk.load(path, scores=(0, 1), success="score >= 0.3", format="verifiers")
     assert means(data)[0] == pytest.approx(np.mean([row["reward"] for row in rows]), abs=1e-3)
     assert passed.successes.values.sum() == sum(row["reward"] >= 0.3 for row in rows)
-
-
-def test_counts_of_successes_have_no_scores() -> None:
-    table = pd.DataFrame({"question": ["a"], "n": [4], "c": [2]})
-    with pytest.raises(OutcomeError, match="scores must be left out for counts of successes"):
-        bk.tally(table, scores="numbers")

@@ -81,7 +81,10 @@ def test_rubbish_as_what_was_asked_raises_only_outcome_error(rows):
 
 
 @FUZZ
-@given(st.binary(max_size=60), st.sampled_from([".csv", ".tsv", ".json", ".jsonl", ".parquet"]))
+@given(
+    st.binary(max_size=60),
+    st.sampled_from([".eval", ".csv", ".tsv", ".json", ".jsonl", ".parquet"]),
+)
 def test_files_of_rubbish_raise_only_outcome_error(tmp_path, content, suffix):
     for head in (b"", b"question,outcome\n", b'{"question": "x", "outcome": 1}\n'):
         path = written(tmp_path, suffix, head + content)

@@ -6,6 +6,7 @@ import pytest
 
 import bayesatk as bk
 from bayesatk.results.result import Result
+from tests.data.intake import as_kind
 
 TABLE = pd.DataFrame(
     {
@@ -19,19 +20,20 @@ TABLE = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize("kind", ["pandas", "csv", "parts", "jsonl", "list", "mapping", "again"])
+GIVEN = {
+    "list": lambda: bk.tally(TABLE, weight=[2, 0.5, 1]),
+    "mapping": lambda: bk.tally(TABLE, weight={"c": 1, "a": 2, "b": 0.5}),
+    "counts": lambda: bk.tally(bk.tally(TABLE, covariates=["use"]), weight="use"),
+}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "csv", "parts", "jsonl", *GIVEN])
 def test_weights_come_from_columns_lists_and_mappings(kind, tmp_path) -> None:
-    path = tmp_path / f"runs.{kind if kind == 'jsonl' else 'csv'}"
-    TABLE.to_csv(path, index=False)
-    if kind == "jsonl":
-        TABLE.to_json(path, orient="records", lines=True)
-    given = {"list": [2, 0.5, 1], "mapping": {"c": 1, "a": 2, "b": 0.5}}.get(kind, "use")
-    if kind in ("csv", "jsonl", "parts"):
-        data = bk.load(path, weight=given, stream=True if kind == "parts" else None)
-    elif kind == "again":
-        data = bk.tally(bk.tally(TABLE, covariates=["use"]), weight="use")
+    if kind in GIVEN:
+        data = GIVEN[kind]()
     else:
-        data = bk.tally(TABLE, weight=given)
+        source = as_kind(TABLE, "csv" if kind == "parts" else kind, tmp_path)
+        data = bk.load(source, weight="use", stream=True if kind == "parts" else None)
     assert data.weight.tolist() == [2.0, 0.5, 1.0]
     assert "weights from 0.5 to 2, an effective number of 2.3 equally" in data.card()
     assert bk.tally(data.dataset).weight.tolist() == [2.0, 0.5, 1.0]

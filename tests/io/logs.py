@@ -127,6 +127,19 @@ def only(data):
     return found
 
 
+def cells(data):
+    """Successes of trials by question, after the name of the system where there are several."""
+    rows = []
+    for system, questions in counts(data).items():
+        found = [
+            f"{name} {right}/{wrong + right}" + f" and {missing} missing" * (missing > 0)
+            for name, (wrong, right, missing) in questions.items()
+            if wrong + right + missing
+        ]
+        rows.append(f"{system}: " * (len(data.systems) > 1) + ", ".join(found))
+    return "; ".join(rows)
+
+
 def totals(data):
     """Counts by category over everything, then the missing ones."""
     return [*data.dataset["count"].sum(("system", "question")).values.tolist(),

@@ -69,14 +69,6 @@ def test_csv_reads_back(compared, tmp_path, name) -> None:
     pd.testing.assert_frame_equal(frame, pd.DataFrame(expected), check_dtype=False)
 
 
-def test_pandas_writes_tables_for_papers(compared, tmp_path) -> None:
-    rows = bk.table(compared)[["system", "metric", "mean"]]
-    assert r"\toprule" in rows.to_latex(index=False)
-    assert "<td>pass@1</td>" in rows.to_html(index=False)
-    rows.to_csv(tmp_path / "t.csv", index=False)
-    assert pd.read_csv(tmp_path / "t.csv")["mean"].tolist() == rows["mean"].tolist()
-
-
 def test_other_results_have_tables_too() -> None:
     fit = bk.evaluate([[1, 0, 1], [0, 0, 1]], "bayes", rng=1)
     assert list(tables_of(bk.guessing.random_baseline(fit, 0.5, 10, rng=1))) == [
@@ -150,12 +142,3 @@ def test_converted_logs_keep_what_is_missing_and_why(tmp_path) -> None:
     assert back.dataset.identical(straight.dataset)
     with pytest.raises(bk.OutcomeError, match=r"must end in \.csv"):
         bk.convert(path, tmp_path / "runs.xlsx")
-
-
-def test_the_added_tests_of_evalplus_count_only_with_the_base_tests(tmp_path) -> None:
-    judged = [("pass", "pass"), ("fail", "pass"), ("pass", "fail"), ("fail", "fail")]
-    path = tmp_path / "m_eval_results.json"
-    solutions = [{"base_status": base, "plus_status": plus} for base, plus in judged]
-    path.write_text(json.dumps({"date": "d", "eval": {"Task/0": solutions}}))
-    assert bk.load(path, scorer="plus").successes.item() == 1
-    assert bk.load(path, scorer="base").successes.item() == 2

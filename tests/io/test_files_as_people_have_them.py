@@ -26,7 +26,17 @@ import pytest
 
 import bayesatk as bk
 from tests.cli.shell import run, succeeded
-from tests.io.logs import LOGS, as_document, attempt, counts, load_quietly, only, refused, totals
+from tests.io.logs import (
+    LOGS,
+    as_document,
+    attempt,
+    cells,
+    counts,
+    load_quietly,
+    only,
+    refused,
+    totals,
+)
 
 if sys.version_info >= (3, 14):
     from compression.zstd import compress
@@ -52,19 +62,6 @@ def remedy(message, argument):
         except (SyntaxError, ValueError):
             continue
     raise AssertionError(message)
-
-
-def cells(data):
-    """Successes of trials by question, after the name of the system where there are several."""
-    rows = []
-    for system, questions in counts(data).items():
-        found = [
-            f"{name} {right}/{wrong + right}" + f" and {missing} missing" * (missing > 0)
-            for name, (wrong, right, missing) in questions.items()
-            if wrong + right + missing
-        ]
-        rows.append(f"{system}: " * (len(data.systems) > 1) + ", ".join(found))
-    return "; ".join(rows)
 
 
 def told(path, options):
@@ -417,6 +414,24 @@ READ = {
         '{"task_id": "a", "completion": "x", "passed": true, "result": "passed"}'
         '  {"task_id": "b", "completion": "x", "passed": false, "result": "failed"}'
         '  {"pass@1": 0.5}', [], "a 1/1, b 0/1", name="samples.jsonl_results.jsonl"),
+    "nested fields of lines": Table(
+        '{"task": {"id": "x"}, "info": {"reward": 1.0}}'
+        '  {"task": {"id": "x"}, "info": {"reward": 0.0}}', [], "x 1/2",
+        {"columns": {"question": "task.id", "outcome": "info.reward"}}, name="runs.jsonl"),
+    "nested fields of a document, one of them missing": Table(
+        '[{"task": {"id": "x"}, "info": {"reward": 1.0}}, {"task": {"id": "x"}}]',
+        [("question 'x' has 1 missing outcomes", {"missing": "wrong"})], "x 1/2 and 1 missing",
+        {"columns": {"question": "task.id", "outcome": "info.reward"}}, name="runs.json"),
+    "records of a document": Table(
+        '{"model": "m", "performances": [{"id": "x", "score": 1}, {"id": "x", "score": 0}],'
+        ' "mean": 0.5}', [], "x 1/2", name="runs.json"),
+    "records of a document by their place": Table(
+        '{"model": "m", "performances": [{"id": "x", "score": 1}]}', [], "x 1/1",
+        {"records": "performances"}, name="runs.json"),
+    "a wide table of lists, with named questions": Table(
+        'alpha,which,beta  "[1, 0]",x,"[1, 1]"  "[0, 0]",y,"[0, 1]"', [],
+        "alpha: x 1/2, y 0/2; beta: x 2/2, y 1/2",
+        {"wide": True, "columns": {"question": "which"}}),
     # what is doubted without a remedy
     "a question with many times the trials of others": Table(
         [{"task": q, "passed": 1} for q in [*"aabbccdd", *["unknown"] * 12]],
@@ -501,6 +516,17 @@ REFUSED = {
                                         "where must leave rows"),
     "a column of where that is none": ("task,arm,passed  a,x,1", {"where": {"mood": "y"}},
                                        "'mood' is none.*'arm'"),
+    "a cell of a list that is no outcome": (
+        'id,outcome  x,"[1, 0]"  y,"[1, maybe]"', {}, "row 3.*maybe"),
+    "an outcome of a wide table": ("id,alpha  x,1", {"wide": True, "columns": {"outcome": "alpha"}},
+                                   "wide table"),
+    "a share in a wide table": ("id,alpha  x,0.75", {"wide": True}, "0.75.*'alpha'"),
+    "records at two places": (
+        '{"results": [{"id": "x", "score": 1}], "items": [{"id": "x", "score": 1}]}',
+        {"format": "json"}, "in one place.*records='results'"),
+    "records at no place of a document": (
+        '{"results": [{"id": "x", "score": 1}]}', {"format": "json", "records": "elsewhere"},
+        "at elsewhere"),
     "records at no place": ('{"ts": 1, "results": [{"eval": "b", "passed": true}]}',
                             {"records": "runs"}, "line 1 must have a list of records at runs"),
     "a system that the first rows lack": (

@@ -98,10 +98,10 @@ def test_an_encrypted_archive_is_refused(tmp_path):
     refused(lambda: bk.load(path), r"^log\.eval", "encrypted")
 
 
-def claimed(path, packed, unpacked, content=b"0", method=8):
+def claimed(path, packed, unpacked):
     """An archive of one member whose directory claims sizes of its own."""
-    name, check = b"header.json", zlib.crc32(content)
-    sizes = (method, 0, 0, check, packed, unpacked, len(name))
+    name, content = b"header.json", b"0"
+    sizes = (8, 0, 0, zlib.crc32(content), packed, unpacked, len(name))
     local = struct.pack("<4s5H3I2H", b"PK\x03\x04", 20, 0, *sizes, 0)
     entry = struct.pack("<4s6H3I5H2I", b"PK\x01\x02", 20, 20, 0, *sizes, 0, 0, 0, 0, 0, 0)
     start, size = len(local) + len(name) + len(content), len(entry) + len(name)
@@ -110,35 +110,11 @@ def claimed(path, packed, unpacked, content=b"0", method=8):
     return path
 
 
-BLANK = 1 << 27  # bytes that a small member unpacks to
-
-LITTLE = 1 << 24
-
-
 def test_sizes_that_an_archive_claims_are_checked(tmp_path):
     path = claimed(tmp_path / "log.eval", 1, 0xFFFFFFF0)
     refused(lambda: bk.load(path), r"^log\.eval", "'header.json'", "it has 4294967280", "budget=")
     path = claimed(path, 1000, 1 << 28)
     refused(lambda: bk.load(path, budget=1 << 30), "'header.json'", "at most 134217728 bytes")
-    zipped(path, [("header.json", b" " * BLANK)], zipfile.ZIP_ZSTANDARD)
-    peak = traced(
-        lambda: refused(
-            lambda: bk.load(path, budget=1 << 26), r"^log\.eval", "at most 8388608 bytes"
-        )
-    )
-    assert peak < LITTLE
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_ZSTANDARD])
-def test_a_bomb_that_claims_to_be_small_does_not_fill_the_memory(tmp_path, method):
-    """It says ten bytes, and unpacks to 128 MB."""
-    path = tmp_path / "log.eval"
-    zipped(path, [("header.json", b" " * BLANK)], method)
-    with zipfile.ZipFile(path) as file:
-        packed = file.getinfo("header.json").compress_size
-    start = 30 + len("header.json")
-    claimed(path, packed, 10, path.read_bytes()[start : start + packed], method)
-    assert traced(lambda: refused(lambda: bk.load(path), r"^log\.eval", "zip archive")) < LITTLE
 
 
 @pytest.mark.parametrize(
@@ -206,16 +182,6 @@ def test_a_document_whose_parts_are_in_another_order(tmp_path):
     said_or_refused(lambda: bk.load(written_json(tmp_path / "log.json", first)))
 
 
-def test_a_document_with_its_samples_twice(tmp_path):
-    text = (INSPECT / "arithmetic_a.json").read_text().rstrip().removesuffix("}")
-    path = tmp_path / "log.json"
-    path.write_text(text + ', "samples": []}')
-    said_or_refused(lambda: bk.load(path))
-    again = json.dumps(json.loads((INSPECT / "arithmetic_a.json").read_text())["samples"][:2])
-    path.write_text(text + f', "samples": {again}}}')
-    refused(lambda: bk.load(path), "'samples' occurs twice")
-
-
 @pytest.mark.parametrize("tail", ["x", "{}", "]", ",", '"'])
 def test_something_after_a_document(tmp_path, tail):
     path = tmp_path / "log.json"
@@ -230,15 +196,3 @@ def test_a_truncated_document_is_refused(tmp_path, name):
     for length in [1, 2, 10, *range(500, len(whole), 2999), len(whole) - 1]:
         path.write_text(whole[:length])
         refused(lambda: bk.load(path, missing="ignore"), r"^log\.json")
-
-
-def test_a_mark_that_is_written_twice(tmp_path):
-    """Of a key that occurs twice, one value would be lost."""
-    text = (INSPECT / "arithmetic_a.json").read_text()
-    path = tmp_path / "log.json"
-    path.write_text(text.replace('"value": "C"', '"value": "I", "value": "C"', 1))
-    try:
-        data = bk.load(path)
-    except bk.OutcomeError:
-        return
-    assert totals(data) == [11, 13, 0]  # as Python's json reads it

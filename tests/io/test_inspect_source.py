@@ -1,15 +1,25 @@
-"""What a report says of files: their kind, their gaps, and a command that works."""
+"""One screen: what files are, what was taken for what, what is doubtful, a command that runs."""
 
 import json
 import shlex
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayesatk as bk
-from tests.io.logs import CODE, INSPECT, LM_EVAL, LOGS, POINTER, QUIET, STAMP
+from tests.cli.shell import run, succeeded
+from tests.io.logs import (
+    CODE,
+    INSPECT,
+    LM_EVAL,
+    LOGS,
+    POINTER,
+    QUIET,
+    STAMP,
+    load_quietly,
+    written_json,
+)
 
 pytestmark = QUIET
 RECORDS = LOGS / "records"
@@ -24,34 +34,68 @@ KINDS = {
 }
 
 
+def lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def own_json(folder):
+    rows = [{"Sample ID": n // 2, "isCorrect": n % 3 == 0, "latency": 2.5} for n in range(8)]
+    return written_json(folder / "own.json", {"cases": rows}), {}
+
+
+def ragas(folder):
+    path = folder / "ragas.csv"
+    path.write_text("user_input,response,faithfulness\nq1,r,1.0\nq2,r,0.0\nq2,r,1.0\n")
+    return path, {"columns": {"outcome": "faithfulness"}}
+
+
+def trials_side_by_side(folder):
+    path = folder / "m.csv"
+    path.write_text("task,trial_1,trial_2\na,1,0\nb,1,1\n")
+    return path, {"wide": True}
+
+
+def fractions(folder):
+    rows = [{"id": n // 2, "hours": n // 2 + 1, "score": n / 8} for n in range(8)]
+    return lines(folder / "f.jsonl", rows), {"scores": "numbers"}
+
+
+def ends(folder):
+    return fractions(folder)[0], {"scores": (0.0, 1.0), "covariates": ["hours"]}
+
+
+def runs_of_one_system(folder):
+    for number in range(2):
+        path = folder / f"2025-08-01__14-0{number}.csv"
+        path.write_text("task,trial,passed\na,1,1\nb,1,0\n" + "\n" * number)
+    return {"m": folder}, {"same_system": "trials"}
+
+
+SHAPES = (own_json, ragas, trials_side_by_side, fractions, ends, runs_of_one_system)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_report_agrees_with_what_load_reads(kind):
     source, options = KINDS[kind]
     report = bk.checks.inspect_source(source, **options)
     assert list(report.kinds) == [kind]
     assert report.error is None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", bk.OutcomeWarning)
-        data = bk.load(source, missing="ignore", **options)
+    data = load_quietly(source, missing="ignore", **options)
     assert report.data.card() == data.card()
     fit = bk.evaluate(data, list(report.metrics), pooling="none", rng=1)
-    estimates = bk.table(fit)["estimate"]
-    assert estimates.notna().all() or (data.trials.values == 0).any()
-    assert "Next: bayesatk evaluate" in str(report)
+    assert bk.table(fit)["estimate"].notna().all() or (data.trials.values == 0).any()
 
 
-@pytest.mark.parametrize("kind", ["inspect", "helm", "verifiers"])
-def test_the_command_works_as_written(kind):
-    from typer.testing import CliRunner
-
-    from bayesatk.cli.app import app
-
-    source, options = KINDS[kind]
+@pytest.mark.parametrize("shape", [*SHAPES, "inspect", "helm", "verifiers"])
+def test_the_command_runs_as_written(tmp_path, shape):
+    source, options = KINDS[shape] if shape in KINDS else shape(tmp_path)
     report = bk.checks.inspect_source(source, **options)
-    command = shlex.split(report.command)
-    assert command[0] == "bayesatk"
-    done = CliRunner().invoke(app, [*command[1:], "--seed", "1", "--quiet"])
-    assert done.exit_code == 0, done.output
+    assert report.error is None, report
+    assert f"Next: {report.command}" in str(report)
+    assert len(str(report).splitlines()) <= 24  # one screen
+    fast = ["--difficulty", "beta"] if "covariates" in options else ["--pooling", "none"]
+    succeeded(*shlex.split(report.command)[1:], "--seed", 1, "--quiet", *fast)
 
 
 def test_a_refusal_is_part_of_the_report(tmp_path):
@@ -68,53 +112,103 @@ def test_a_refusal_is_part_of_the_report(tmp_path):
 
 def test_doubts_are_told(tmp_path):
     path = tmp_path / "runs.jsonl"
-    rows = [{"question": n % 11, "score": 1} for n in range(22)] + [{"question": 0, "score": 1}]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    told = str(bk.checks.inspect_source({"a": path}))
-    assert "Look at: a: every outcome is 1" in told
-    assert "Look at: a: 2 to 3 trials of a question" in told
-    assert f"a={path}" in told
-    told = str(bk.checks.inspect_source({"a": path, "b": path}))
-    assert told.count("trials of a question") == 1
-    assert "Look at: a, b: 2 to 3 trials of a question" in told
-    path.write_text('{"question": 1, "score": 0}\n{"question": 2, "score": 1}\n')
+    lines(path, [{"question": n % 11, "score": 1} for n in [*range(22), 0]])
+    report = str(bk.checks.inspect_source({"a": path}))
+    assert "Look at: a: every outcome is 1" in report
+    assert "Look at: a: 2 to 3 trials of a question" in report
+    assert f"a={path}" in report
+    report = str(bk.checks.inspect_source({"a": path, "b": path}))
+    assert report.count("trials of a question") == 1
+    assert "Look at: a, b: 2 to 3 trials of a question" in report
+    lines(path, [{"question": 1, "score": 0}, {"question": 2, "score": 1}])
     assert "each question was tried once" in str(bk.checks.inspect_source(path))
-    told = str(bk.checks.inspect_source(RECORDS / "harbor"))
-    assert "Look at: 1 of 6 trials have the exception ApiRateLimitError" in told
+    report = str(bk.checks.inspect_source(RECORDS / "harbor"))
+    assert "Look at: 1 of 6 trials have the exception ApiRateLimitError" in report
 
 
-def test_the_command_line_has_exit_codes_and_its_own_words(tmp_path):
-    from typer.testing import CliRunner
-
-    from bayesatk.cli.app import app
-
-    done = CliRunner().invoke(app, ["doctor", str(INSPECT / "arithmetic_a.eval")])
-    assert done.exit_code == 0
-    assert "inspect: arithmetic_a.eval" in done.output
-    done = CliRunner().invoke(app, ["doctor", str(RECORDS / "helm")])
-    assert done.exit_code == 2
-    assert "--scorer" in done.output
-    assert CliRunner().invoke(app, ["doctor", str(tmp_path / "absent")]).exit_code == 2
-    done = CliRunner().invoke(app, ["doctor", str(RECORDS / "harbor")])
-    assert "--empty-output missing" in " ".join(done.output.split())
+@pytest.mark.parametrize(("passed", "doubted"), [
+    (lambda task, trial: task % 2, True),
+    (lambda task, trial: task % 2 or task + trial == 0, False),
+    (lambda task, trial: 1, False),  # always right: no cache needed
+], ids=["repeated", "once different", "always right"])  # fmt: skip
+def test_answers_that_repeat_themselves_are_doubted(tmp_path, passed, doubted):
+    rows = [
+        {"task": n, "trial": t, "passed": int(passed(n, t))} for n in range(12) for t in range(3)
+    ]
+    report = bk.checks.inspect_source(lines(tmp_path / "r.jsonl", rows))
+    assert ("are answers cached" in str(report)) == doubted
 
 
 def test_numbered_trials_that_move_together_are_a_doubt(tmp_path) -> None:
     """Every second prompt halves success; without numbers of trials nothing is said."""
     rng = np.random.default_rng(1)
     question, trial = (axis.ravel() for axis in np.indices((60, 6)))
-    p = rng.uniform(0.3, 1.0, 60)[question] * np.where(trial % 2, 0.5, 1.0)
-    runs = pd.DataFrame({"question": question, "trial": trial, "outcome": rng.binomial(1, p)})
-    runs.to_csv(tmp_path / "runs.csv", index=False)
-    doubts = [str(doubt) for doubt in bk.checks.inspect_source(tmp_path / "runs.csv").doubts]
-    assert any(
-        "trial effects: trials with the same number succeed together" in one for one in doubts
-    )
-    runs.drop(columns="trial").to_csv(tmp_path / "unnumbered.csv", index=False)
-    doubts = [str(doubt) for doubt in bk.checks.inspect_source(tmp_path / "unnumbered.csv").doubts]
-    assert not any("trial effects" in one for one in doubts)
-    fair = runs.assign(outcome=rng.binomial(1, rng.uniform(0.3, 1.0, 60)[question]))
-    fair.to_csv(tmp_path / "fair.csv", index=False)
-    assert not any(
-        "trial" in str(doubt) for doubt in bk.checks.inspect_source(tmp_path / "fair.csv").doubts
-    )
+    p = rng.uniform(0.3, 1.0, 60)[question]
+    halved = p * np.where(trial % 2, 0.5, 1.0)
+    runs = pd.DataFrame({"question": question, "trial": trial, "outcome": rng.binomial(1, halved)})
+    for table, words in ((runs, "trials with the same number succeed together"),
+                         (runs.drop(columns="trial"), ""),
+                         (runs.assign(outcome=rng.binomial(1, p)), "")):  # fmt: skip
+        table.to_csv(tmp_path / "runs.csv", index=False)
+        doubts = "".join(map(str, bk.checks.inspect_source(tmp_path / "runs.csv").doubts))
+        assert words in doubts
+        assert ("trial effects" in doubts) == bool(words)
+
+
+def test_columns_are_told_though_the_table_cannot_be_read(tmp_path):
+    rows = [{"task_id": f"t{n}", "model": "m", "prompt": f"p{n}", "style": n / 7,
+             "faithful": n % 2, "note": None, "infos": [1]} for n in range(6)]  # fmt: skip
+    path = lines(tmp_path / "r.jsonl", rows)
+    report = bk.checks.inspect_source(path)
+    assert report.error is not None
+    assert report.columns == {
+        "task_id": ("question", "text, 6 different of 6"), "model": ("system", "m"),
+        "prompt": ("", "text, 6 different of 6"), "style": ("", "numbers from 0 to 0.714286"),
+        "faithful": ("marks?", "0, 1"), "note": ("", "nothing"), "infos": ("", "lists"),
+    }  # fmt: skip
+    assert "faithful  marks?" in str(report)
+    report = bk.checks.inspect_source(path, columns={"outcome": "faithful"})
+    assert report.columns["faithful"][0] == "outcome"
+    two = [{"question_id": 1, "task_id": 2, "passed": 1}]
+    report = bk.checks.inspect_source(lines(tmp_path / "t.jsonl", two))
+    assert [role for role, _ in report.columns.values()] == ["question?", "question?", "outcome"]
+
+
+def test_json_says_the_same(tmp_path):
+    source, options = own_json(tmp_path)
+    report = bk.checks.inspect_source(source, **options)
+    document = json.loads(run("doctor", source, "--json").stdout)
+    assert document == json.loads(json.dumps(report.as_json()))
+    assert document["systems"] == ["system"]
+    assert document["questions"] == 4
+    assert document["metrics"] == ["pass@1,2", "pass^2"]
+    assert document["trials"] == {"total": 8, "least": 2, "most": 2}
+    assert document["columns"]["Sample ID"]["taken_for"] == "question"
+    assert document["columns"]["latency"]["taken_for"] is None
+    assert document["command"] == report.command
+    assert document["error"] is None
+
+
+def test_the_command_line_has_exit_codes_and_its_own_words(tmp_path):
+    assert "inspect: arithmetic_a.eval" in succeeded("doctor", INSPECT / "arithmetic_a.eval")
+    done = run("doctor", RECORDS / "helm")
+    assert (done.exit_code, "--scorer" in done.output) == (2, True)
+    done = run("doctor", fractions(tmp_path)[0], "--json")
+    assert done.exit_code == 2
+    assert "--score numbers" in json.loads(done.stdout)["error"]
+    assert run("doctor", tmp_path / "absent").exit_code == 2
+    assert "--empty-output missing" in " ".join(run("doctor", RECORDS / "harbor").output.split())
+
+
+@pytest.mark.parametrize("ending", [".nc", ".zarr"])
+def test_a_saved_result_is_checked(tmp_path, ending):
+    fit = bk.evaluate([[1, 0], [1, 1]], "bayes", pooling="none", draws=4, rng=1)
+    path = bk.save(fit, tmp_path / f"fit{ending}")
+    report = bk.checks.inspect_source(path)
+    assert report.error is None
+    assert "a whole result of conjugate" in str(report)
+    file = path if path.is_file() else path / "zarr.json"
+    file.write_bytes(file.read_bytes()[:-50])
+    report = bk.checks.inspect_source(str(path))
+    assert "cannot be read" in str(report)
+    assert report.kinds == {"result": [path.name]}

@@ -1,6 +1,6 @@
 """What was read without an error and was wrong, on real files; each file is made as its tool does.
 
-verifiers: ``results.jsonl`` and ``metadata.json`` as `tests.logs.make_records.write_verifiers`.
+verifiers: ``results.jsonl`` and ``metadata.json`` as those of ``tests/logs/records/verifiers``.
 Harbor, promptfoo, HELM: the genuine files of ``tests/logs/records`` with one thing changed.
 """
 

@@ -41,10 +41,15 @@ def frame(rows=60, seed=1, systems=("b", "a", "c"), questions=6):
     return table.iloc[rng.permutation(len(table))[:rows]].reset_index(drop=True)
 
 
-def same(one, other):
-    assert one.sha256() == other.sha256()
-    assert one.notes == other.notes
-    assert one.dataset.identical(other.dataset)
+def same_in_parts(source, **options):
+    """Assert that a table is read alike whole and in parts; return the data."""
+    whole, parts = (
+        bk.load(source, missing="ignore", stream=stream, **options) for stream in (False, True)
+    )
+    assert parts.sha256() == whole.sha256()
+    assert parts.notes == whole.notes
+    assert parts.dataset.identical(whole.dataset)
+    return whole
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -58,49 +63,61 @@ def test_parts_count_like_the_whole(tmp_path, suffix, rows, seed, drop) -> None:
     table = frame(rows, seed, systems=("a",) if "system" in drop else ("b", "a", "c"))
     path = written(table.drop(columns=drop), tmp_path / f"runs{suffix}")
     try:
-        whole = bk.load(path, missing="ignore", stream=False)
+        bk.load(path, missing="ignore", stream=False)
     except bk.OutcomeError as error:  # no outcome at all
         with pytest.raises(bk.OutcomeError, match=re.escape(str(error))):
             bk.load(path, missing="ignore", stream=True)
         return
-    same(bk.load(path, missing="ignore", stream=True), whole)
+    same_in_parts(path)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_files_that_are_systems_or_parts_of_a_table(tmp_path, suffix) -> None:
     table = frame(90)
-    paths = [written(table[i::3], tmp_path / f"part{i}{suffix}") for i in range(3)]
-    options = {"missing": "ignore"}
-    same(bk.load(paths, stream=True, **options), bk.load(paths, stream=False, **options))
-    for name, own in table.groupby("system"):
-        written(own.drop(columns="system"), tmp_path / f"{name}{suffix}")
-    paths = [tmp_path / f"{name}{suffix}" for name in "abc"]
-    same(bk.load(paths, stream=True, **options), bk.load(paths, stream=False, **options))
-    named = dict(zip("xyz", paths, strict=True))
-    same(bk.load(named, stream=True, **options), bk.load(named, stream=False, **options))
+    same_in_parts([written(table[i::3], tmp_path / f"part{i}{suffix}") for i in range(3)])
+    paths = [
+        written(rows.drop(columns="system"), tmp_path / f"{system}{suffix}")
+        for system, rows in table.groupby("system")
+    ]
+    same_in_parts(paths)
+    same_in_parts(dict(zip("xyz", paths, strict=True)))
 
 
-def test_marks_and_scores(tmp_path) -> None:
-    table = frame(90).dropna().assign(outcome=lambda f: np.where(f["outcome"] == 1, "C", "I"))
-    for suffix in SUFFIXES:
-        path = written(table, tmp_path / f"runs{suffix}")
-        for scores in (None, {"I": 0, "C": 1}, {"C": 0.5, "I": 0.25, "P": 0}):
-            options = {"scores": scores, "missing": "ignore"}
-            same(bk.load(path, stream=True, **options), bk.load(path, stream=False, **options))
+MARKS = frame(90).fillna(1.0).assign(outcome=lambda f: np.where(f["outcome"] == 1, "C", "I"))
+COUNTS = pd.MultiIndex.from_product(
+    [["b", "a"], [f"q{i}" for i in range(15)]], names=["system", "question"]
+).to_frame(index=False).sample(frac=1, random_state=1)  # fmt: skip
+COUNTS = COUNTS.assign(trials=[3 + n % 6 for n in range(30)], successes=[n % 4 for n in range(30)])
+TABLES = {
+    "marks": (MARKS, {}, (MARKS["outcome"] == "C").sum()),
+    "marks with their scores": (
+        MARKS, {"scores": {"I": 0, "C": 1}}, (MARKS["outcome"] == "C").sum(),
+    ),
+    "marks with other scores": (MARKS, {"scores": {"C": 0.5, "I": 0.25, "P": 0}}, None),
+    "marks that are missing in two parts and a half": (
+        MARKS.assign(outcome=[None] * 18 + MARKS["outcome"].tolist()[18:]), {},
+        (MARKS["outcome"][18:] == "C").sum(),
+    ),
+    "counts": (COUNTS, {}, COUNTS["successes"].sum()),
+    "counts of one system": (
+        COUNTS[COUNTS["system"] == "a"].drop(columns="system"), {},
+        COUNTS.query("system == 'a'")["successes"].sum(),
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_marks_that_begin_with_missing_ones_are_read_like_the_whole(tmp_path, suffix) -> None:
-    table = frame(90).fillna(1.0).assign(outcome=lambda f: np.where(f["outcome"] == 1, "C", "I"))
-    table.loc[:17, "outcome"] = None  # two parts and a half
-    path = written(table, tmp_path / f"runs{suffix}")
-    whole = bk.load(path, stream=False, missing="ignore")
-    same(bk.load(path, stream=True, missing="ignore"), whole)
-    assert int(whole.successes.sum()) == int((table["outcome"] == "C").sum())
+@pytest.mark.parametrize("name", TABLES)
+def test_marks_and_counts_are_read_in_parts(tmp_path, suffix, name) -> None:
+    table, options, successes = TABLES[name]
+    data = same_in_parts(written(table, tmp_path / f"runs{suffix}"), **options)
+    assert successes is None or int(data.successes.sum()) == successes
 
 
 def broken(how):
     table = frame(90).fillna(1.0)
+    if how == "counts twice":
+        return pd.concat([COUNTS, COUNTS.iloc[[0]]])
     if how == "repeated":
         return pd.concat([table, table.iloc[[4]]])
     if how == "repeated at once":
@@ -118,6 +135,7 @@ def broken(how):
 REFUSED = {
     "repeated": ["must occur once", "(row|rows) .*9[02]", "question 'q"],
     "repeated at once": ["must occur once"],
+    "counts twice": ["must have one row of counts"],
     "wrong outcome": ["outcome '?7", "(row 50|row 52) of column 'outcome'"],
     "no question": ["question", "row 5[02]"],
     "other prompt": ["must agree in what was asked", "row 8[02]", "differ in column 'prompt'"],
@@ -140,8 +158,7 @@ def test_one_content_under_two_names_is_noted_between_parts(tmp_path) -> None:
     table = frame(90).fillna(1.0)
     table["prompt"] = "what of " + table["question"].replace("q3", "q0")
     path = written(table, tmp_path / "runs.parquet")
-    data = bk.load(path, stream=True, missing="ignore")
-    same(data, bk.load(path, stream=False, missing="ignore"))
+    data = same_in_parts(path)
     assert any("1 of 6 questions ask the same" in note for note in data.notes)
 
 
@@ -153,34 +170,20 @@ def test_trials_without_number_are_counted_with_a_note(tmp_path, monkeypatch) ->
     assert any("repeated trials were looked for within parts" in note for note in data.notes)
 
 
-def test_what_cannot_be_counted_in_parts_is_said(tmp_path) -> None:
-    path = written(frame(90).assign(answer="x"), tmp_path / "runs.csv")
-    with pytest.raises(bk.OutcomeError, match=r"stream must be left out for columns=.'answer'"):
-        bk.load(path, columns={"answer": "answer"}, stream=True)
-    with pytest.raises(bk.OutcomeError, match=r"stream must be True, False or None; got 1\.5"):
-        bk.load(path, stream=1.5)
-    lines = tmp_path / "runs.jsonl"
-    frame(30).fillna(1.0).to_json(lines, orient="records", lines=True)
-    with pytest.raises(bk.OutcomeError, match="stream must be left out for jsonl"):
-        bk.load(lines, stream=True)
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_counts_of_successes_are_counted_like_the_whole(tmp_path, suffix) -> None:
-    rng = np.random.default_rng(3)
-    cells = pd.MultiIndex.from_product([["b", "a"], [f"q{i}" for i in range(15)]])
-    table = cells.to_frame(index=False, name=["system", "question"]).sample(frac=1, random_state=1)
-    table["trials"] = rng.integers(1, 9, len(table))
-    table["successes"] = rng.integers(0, table["trials"] + 1)
-    for own in (table, table[table["system"] == "a"].drop(columns="system")):
-        path = written(own, tmp_path / f"counts{suffix}")
-        whole = bk.load(path, stream=False, missing="ignore")
-        same(bk.load(path, stream=True, missing="ignore"), whole)
-        assert int(whole.successes.sum()) == int(own["successes"].sum())
-    path = written(pd.concat([table, table.iloc[[0]]]), tmp_path / f"twice{suffix}")
-    for stream in (False, True):
-        with pytest.raises(bk.OutcomeError, match="must have one row of counts"):
-            bk.load(path, stream=stream)
+@pytest.mark.parametrize(("name", "options", "words"), [
+    ("runs.csv", {"columns": {"answer": "answer"}, "stream": True},
+     "stream must be left out for columns=.'answer'"),
+    ("runs.csv", {"stream": 1.5}, "stream must be True, False or None; got 1\\.5"),
+    ("runs.jsonl", {"stream": True}, "stream must be left out for jsonl"),
+])  # fmt: skip
+def test_what_cannot_be_counted_in_parts_is_said(tmp_path, name, options, words) -> None:
+    table, path = frame(30).fillna(1.0).assign(answer="x"), tmp_path / name
+    if name == "runs.csv":
+        written(table, path)
+    else:
+        table.to_json(path, orient="records", lines=True)
+    with pytest.raises(bk.OutcomeError, match=words):
+        bk.load(path, **options)
 
 
 def test_large_files_are_counted_in_parts_unless_told_otherwise(tmp_path, monkeypatch) -> None:

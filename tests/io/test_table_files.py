@@ -73,13 +73,6 @@ def test_logs_and_tables_do_not_mix(tmp_path):
     refused(lambda: bk.load([INSPECT / "arithmetic_a.eval", path]), "all logs or all tables")
 
 
-def test_a_csv_keeps_labels_as_written(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text('question,passed\n007,1\n7,0\n7.0,1\n" 7",1\nNA,1\nnull,0\n')
-    found = only(bk.load(path))
-    assert list(found) == ["007", "7", "7.0", " 7", "NA", "null"]
-
-
 COUNTED = [{"id": "a", "n": 4, "c": 1}, {"id": "b", "n": 3, "c": 3}, {"id": "c", "n": 2, "c": 0}]
 
 

@@ -161,11 +161,12 @@ def test_what_is_no_table_is_told(tmp_path):
     refused(lambda: bk.load(folder), "notes.json", "no table of runs, name those")
 
 
-def test_beside_logs_tables_are_passed_over(tmp_path):
+def test_beside_logs_tables_and_broken_files_are_passed_over(tmp_path):
     log = LOGS / "records" / "others" / "openai_evals.jsonl"
     (tmp_path / log.name).write_bytes(log.read_bytes())
+    (tmp_path / "broken.jsonl").write_text('{"half": ')
     written(tmp_path, table=TABLE)
-    assert "passed over in" in bk.load(tmp_path).card()
+    assert ": broken.jsonl, table.csv" in bk.load(tmp_path).card()
 
 
 def test_the_folder_one_is_in_and_results_saved_in_it(tmp_path, monkeypatch):

@@ -5,8 +5,6 @@ import os
 import re
 import resource
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -179,19 +177,6 @@ def test_nothing_is_converted_onto_itself(runs, how) -> None:
         bk.convert(source, path)
     runs.chmod(0o600)
     assert runs.read_text() == RUNS
-
-
-@pytest.mark.long
-def test_a_writer_that_is_killed_leaves_the_old_or_the_new(tmp_path) -> None:
-    script = Path(__file__).with_name("killed_writers.py")
-    root = str(script.parents[2])
-    paths = os.pathsep.join([root, str(Path(bk.__file__).parents[1])])
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(script), str(tmp_path)],
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert len(done.stdout.splitlines()) == 6, done.stdout
 
 
 # ------------------------------------------------------------------ what other programs make of it
