@@ -173,7 +173,8 @@ class Result:
     @cached_property
     def notes(self) -> list[str]:
         """What a reader of the numbers should know, in sentences."""
-        return by_same_text(self.systems, self._stated_notes)
+        systems = self.systems if self.has("observed_data") else []  # none: a plan without a pilot
+        return by_same_text(systems, self._stated_notes)
 
     @cached_property
     def _stated_notes(self) -> list[str]:
