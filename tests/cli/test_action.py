@@ -33,15 +33,15 @@ class Runner:
 
     def __init__(self, folder: Path, **inputs: str) -> None:
         self.folder, self.printed, self.errors = folder, "", ""
-        given = {name.replace("_", "-"): value for name, value in inputs.items()}
-        assert set(given) <= set(ACTION["inputs"])
+        inputs_of_step = {name.replace("_", "-"): value for name, value in inputs.items()}
+        assert set(inputs_of_step) <= set(ACTION["inputs"])
         python = folder / "python"
         python.write_text(STUB.format(python=sys.executable))
         python.chmod(0o755)
         self.known = {"github.action_path": str(ROOT), "steps.python.outputs.python-path": python}
         for name, declared in ACTION["inputs"].items():
-            assert name in given or "default" in declared, f"{name} is required"
-            self.known[f"inputs.{name}"] = given.get(name, declared.get("default"))
+            assert name in inputs_of_step or "default" in declared, f"{name} is required"
+            self.known[f"inputs.{name}"] = inputs_of_step.get(name, declared.get("default"))
 
     def value(self, text: str) -> str:
         """Evaluate the expressions in a text: names, and ``a || b``."""
@@ -81,7 +81,7 @@ class Runner:
         return 0
 
     def outputs(self) -> dict[str, str]:
-        return {name: self.value(each["value"]) for name, each in ACTION["outputs"].items()}
+        return {name: self.value(output["value"]) for name, output in ACTION["outputs"].items()}
 
 
 @pytest.mark.parametrize(("new", "rules", "code", "verdict"), [

@@ -211,11 +211,11 @@ def test_labels_columns_files_and_tasks_are_named(runs, tmp_path) -> None:
     path.write_text('{"who": "a", "q": 1, "mark": "C"}\n{"who": "a", "q": 1, "mark": "I"}\n')
     named = "--score C=1 --score I=0 --column question=q --column outcome=mark --column system=who"
     assert "0.500" in succeeded("evaluate", path, "-m", "bayes", *named.split(), "--seed", 1)
-    first, second, other = (LOGS / f"inspect/{name}.eval"
+    first, second, shuffled = (LOGS / f"inspect/{name}.eval"
                             for name in ("arithmetic_a", "deflate", "shuffled"))  # fmt: skip
     printed = succeeded("compare", f"new={first}", f"old={second}", *SEED)
     assert "new and old are not separated" in printed
-    printed = succeeded("evaluate", first, other, *SEED, "--task", "arithmetic")
+    printed = succeeded("evaluate", first, shuffled, *SEED, "--task", "arithmetic")
     assert "1 system x 6 questions" in printed
     for size in ("1GiB", "100MB", "4000000"):
         succeeded("doctor", runs, "--memory", size)
@@ -292,16 +292,16 @@ def test_a_table_of_trials_marked_twice_corrects_the_marks(runs, table, tmp_path
     marked = ["1,1"] * 45 + ["0,1"] * 5 + ["0,0"] * 47 + ["1,0"] * 3
     twice = table("mark,truth", marked, "twice.csv")
     path = tmp_path / "fit.nc"
-    known = ("--pooling", "complete", "--judge", twice)
-    succeeded("evaluate", runs, *SEED, *known, "-o", path)
+    options = ("--pooling", "complete", "--judge", twice)
+    succeeded("evaluate", runs, *SEED, *options, "-o", path)
     judge = bk.JudgeError(tp=45, p=50, fp=3, n=50)
     expected = bk.evaluate(bk.load(runs), "pass@1", pooling="complete", judge=judge, rng=1)
-    ours, theirs = (each["closed_form"].to_dataset() for each in (bk.load_result(path), expected))
+    ours, theirs = (fit["closed_form"].to_dataset() for fit in (bk.load_result(path), expected))
     assert ours["pass_at_k"].equals(theirs["pass_at_k"])
     more = [f"new,{task},{trial},{int(task != 1)}" for task in range(6) for trial in range(3)]
     three = table(RUNS.strip(), more)
-    for asked in ((runs, *SEED, *known), (three, *SEED, "--judge", twice)):
-        assert "corrected for errors of the judge" in succeeded("compare", *asked)
+    for line in ((runs, *SEED, *options), (three, *SEED, "--judge", twice)):
+        assert "corrected for errors of the judge" in succeeded("compare", *line)
     refusal = run("evaluate", runs, *SEED, "--judge", runs).stderr
     assert "must be a table with a column 'mark'" in refusal
 
@@ -313,7 +313,7 @@ def test_a_column_of_truth_corrects_the_marks(table, tmp_path) -> None:
     path, saved = table("system,task,passed,human", rows), tmp_path / "fit.nc"
     succeeded("evaluate", path, *SEED, "--pooling", "complete", "--truth", "human", "-o", saved)
     expected = bk.evaluate(bk.load(path, truth="human"), "pass@1", pooling="complete", rng=1)
-    ours, theirs = (each["closed_form"].to_dataset() for each in (bk.load_result(saved), expected))
+    ours, theirs = (fit["closed_form"].to_dataset() for fit in (bk.load_result(saved), expected))
     assert ours["pass_at_k"].equals(theirs["pass_at_k"])
     assert "truth known of 16 trials" in succeeded("doctor", path, "--truth", "human")
     assert "passed" in refused("evaluate", path, "-m", "pass@1", "--truth", "passed")
@@ -337,8 +337,8 @@ def test_systems_are_chosen_by_name(table, tmp_path) -> None:
     answer = json.loads(run(*gate, "--system", "new", "--system", "old", "--json").stdout)
     assert answer["observed"] == {"new": 0.75, "baseline": 0.5}
     for names in (["new"], ["new", "new"], ["old", "new", "3"]):
-        chosen = [text for name in names for text in ("--system", name)]
-        refusal = run(*gate, *chosen).stderr
+        named = [text for name in names for text in ("--system", name)]
+        refusal = run(*gate, *named).stderr
         assert "--system must name two systems" in refusal
         assert "--system NEW --system BASELINE" in " ".join(refusal.split())
     assert "--system must be among" in refused("compare", path, *options, "--system", "nobody")
@@ -468,13 +468,13 @@ def test_every_command_has_an_example_whose_options_exist(name) -> None:
     assert f" {name} " in run("--help").output
     for option in ("--help", "--help-all"):
         assert not re.search(r"<(bool|str|list\[|int|float|path)", run(name, option).output)
-    known = {option for parameter in command.params for option in parameter.opts}
+    options = {option for parameter in command.params for option in parameter.opts}
     examples = re.findall(r"bayesatk .*?(?=;|$)", command.epilog)
     assert examples
     for example in examples:
         words = shlex.split(example)
         assert words[1] == name
-        assert {word for word in words if re.match("--?[a-z]", word)} <= known, example
+        assert {word for word in words if re.match("--?[a-z]", word)} <= options, example
 
 
 @pytest.mark.parametrize(
@@ -545,9 +545,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_bad_input_is_one_line_that_names_options(runs, table, line) -> None:
-    one = table("question,outcome", ["a,1", "a,0", "b,1", "b,1"], "one.csv")
+    binary = table("question,outcome", ["a,1", "a,0", "b,1", "b,1"], "one.csv")
     graded = table("question,outcome", ["a,C", "a,D"], "graded.csv")
-    files = {"runs": runs, "one": one, "graded": graded, "logs": LOGS}
+    files = {"runs": runs, "one": binary, "graded": graded, "logs": LOGS}
     refusal = refused(*(word.format(**files) for word in shlex.split(line)))
     assert re.search(REFUSED[line], refusal), refusal
     assert "=..." not in refusal

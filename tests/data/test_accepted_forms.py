@@ -186,8 +186,8 @@ def test_order_of_rows_changes_no_count_and_totals_are_kept(rows, shuffle, polic
     run = {system for system, _, _ in rows}, {question for _, question, _ in rows}
     if policy == "wrong" and len({row[:2] for row in rows}) < len(run[0]) * len(run[1]):
         return  # what a question that was never run means has its own test
-    for some in (rows, shuffled):
-        data = bk.tally(pl.DataFrame(some, schema=NAMES, orient="row"), missing=policy)
+    for table in (rows, shuffled):
+        data = bk.tally(pl.DataFrame(table, schema=NAMES, orient="row"), missing=policy)
         for (system, question), (wrong, right) in counts(data).items():
             assert wrong == tally[system, question, 0]
             assert right == tally[system, question, 1]
@@ -288,9 +288,9 @@ def test_large_arrays_are_counted_block_by_block():
     scores = {0: 0.0, 1: 0.5, 2: 1.0}
     expected = np.stack([(cube == label).sum(-1) for label in scores], axis=-1)
     for same in (cube, np.asfortranarray(cube), cube.astype("f4"), cube.astype(object)):
-        found = bk.tally(same, scores=scores, missing="ignore").dataset
-        assert (found["count"].values == expected).all()
-        assert np.argwhere(found["missing"].values).tolist() == [[1, 650]]
+        dataset = bk.tally(same, scores=scores, missing="ignore").dataset
+        assert (dataset["count"].values == expected).all()
+        assert np.argwhere(dataset["missing"].values).tolist() == [[1, 650]]
     cube[1, 699, 7] = 3.0
     refused(lambda: bk.tally(cube, scores=scores), "outcome 3.0 at system 1, question 699, trial 7")
 

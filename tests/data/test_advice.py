@@ -95,14 +95,14 @@ def test_systems_that_answered_different_questions_are_a_long_table() -> None:
     rows = [(system, question, mark) for system, table in marks.items()
             for question, trials in enumerate(table) for mark in trials]  # fmt: skip
     long = pd.DataFrame(rows, columns=["system", "question", "outcome"])
-    told = "pass a (long )?table.*with missing='ignore'"
-    with pytest.raises(bk.OutcomeError, match=told):
+    advice = "pass a (long )?table.*with missing='ignore'"
+    with pytest.raises(bk.OutcomeError, match=advice):
         bk.tally(marks)
     assert bk.tally(long, missing="ignore").trials.values.tolist() == [[2, 2], [2, 0]]
-    with pytest.raises(bk.OutcomeError, match=told):
+    with pytest.raises(bk.OutcomeError, match=advice):
         bk.tally(counts, trials={"a": [2, 2], "b": [2]})
-    rows = [(system, question, 2, count) for system, own in counts.items()
-            for question, count in enumerate(own)]  # fmt: skip
+    rows = [(system, question, 2, count) for system, successes in counts.items()
+            for question, count in enumerate(successes)]  # fmt: skip
     table = pd.DataFrame(rows, columns=["system", "question", "trials", "successes"])
     assert bk.tally(table, missing="ignore").successes.values.tolist() == [[1, 2], [1, 0]]
 
@@ -172,5 +172,5 @@ def test_prior_trials_may_be_counts() -> None:
     data, before = [[0, 1], [1, 1]], [[1, 1], [0, 1]]
     expected = bk.table(bk.evaluate(data, "bayes", prior_trials=before, **options))
     for counts in (([2, 1], 2), bk.tally(before).dataset):
-        found = bk.table(bk.evaluate(data, "bayes", prior_trials=counts, **options))
-        np.testing.assert_allclose(found["mean"], expected["mean"], rtol=1e-12)
+        means = bk.table(bk.evaluate(data, "bayes", prior_trials=counts, **options))
+        np.testing.assert_allclose(means["mean"], expected["mean"], rtol=1e-12)

@@ -68,16 +68,16 @@ def test_an_id_of_several_prompts_is_refused_and_the_remedies_work(kind):
 def test_every_kind_of_file_is_checked(name, tmp_path):
     path = tmp_path / name
     FILES[name](path)
-    told = {"format": path.suffix[1:]}
+    kind = {"format": path.suffix[1:]}
     with pytest.raises(bk.OutcomeError, match=rf"^{name}.*(row|line|record) .* 'prompt'") as error:
-        bk.load(path, columns=TOLD, **told)
+        bk.load(path, columns=TOLD, **kind)
     by_prompt, _ = remedies(error.value)
-    assert counted(bk.load(path, columns=by_prompt, **told)) == [(0, 2), (3, 3)]
+    assert counted(bk.load(path, columns=by_prompt, **kind)) == [(0, 2), (3, 3)]
 
 
 def test_files_of_two_systems_are_checked_against_each_other(tmp_path):
-    for name, asked in (("a", "one"), ("b", "two")):
-        (tmp_path / f"{name}.csv").write_text(f"id,prompt,passed\n1,{asked},1\n2,three,0\n")
+    for name, prompt in (("a", "one"), ("b", "two")):
+        (tmp_path / f"{name}.csv").write_text(f"id,prompt,passed\n1,{prompt},1\n2,three,0\n")
     (tmp_path / "c.csv").write_text("id,passed\n1,1\n2,0\n")
     a, b, c = (tmp_path / f"{name}.csv" for name in "abc")
     refused(lambda: bk.load([a, b]), "'prompt'", r"b\.csv")
@@ -101,13 +101,13 @@ def test_an_answer_that_differs_between_trials_is_left_out_and_another_right_ans
 @pytest.mark.parametrize("name", ["prompt", "Question", "input", "target", "gold", "problem"])
 def test_columns_are_recognised_by_their_names(name):
     table = pd.DataFrame({"task_id": [1, 1], name: ["x", "y"], "passed": [1, 0]})
-    told = {"question": "task_id"}
-    refused(lambda: bk.tally(table, columns=told), name)
-    bk.tally(table.assign(**{name: ["x", "x"]}), columns=told)
-    bk.tally(table.assign(**{name: ["x", None]}), columns=told)
-    other = table.rename(columns={name: "asked"})
-    bk.tally(other, columns=told)
-    refused(lambda: bk.tally(other, columns={**told, "content": "asked"}), "asked")
+    roles = {"question": "task_id"}
+    refused(lambda: bk.tally(table, columns=roles), name)
+    bk.tally(table.assign(**{name: ["x", "x"]}), columns=roles)
+    bk.tally(table.assign(**{name: ["x", None]}), columns=roles)
+    renamed = table.rename(columns={name: "asked"})
+    bk.tally(renamed, columns=roles)
+    refused(lambda: bk.tally(renamed, columns={**roles, "content": "asked"}), "asked")
 
 
 def test_numbers_say_nothing_of_what_was_asked_but_may_be_right_answers():
@@ -123,8 +123,8 @@ def test_one_content_under_two_ids_is_noted():
     )
     (note,) = [note for note in bk.tally(table).notes if "CHECK" in note]
     assert "1 of 3 questions ask the same as another (first: 3 as 1)" in note
-    told = bk.tally(table.assign(target=["a", "b", "c", "c"])).notes
-    assert not [note for note in told if "CHECK" in note]
+    notes = bk.tally(table.assign(target=["a", "b", "c", "c"])).notes
+    assert not [note for note in notes if "CHECK" in note]
     assert not [note for note in bk.tally(table.drop(columns="prompt")).notes if "CHECK" in note]
 
 
@@ -132,12 +132,12 @@ def test_one_content_under_two_ids_is_noted():
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_renumbered_tables_give_the_true_counts_or_are_refused(chosen):
     """Whatever ids a run gives: never a count that mixes two questions."""
-    asked = chosen.draw(st.lists(st.integers(0, 3), min_size=1, max_size=12))
-    ids = [chosen.draw(st.integers(0, 3)) for _ in asked]
-    marks = [chosen.draw(st.integers(0, 1)) for _ in asked]
-    table = pd.DataFrame({"id": ids, "prompt": [f"question {one}" for one in asked],
+    prompts = chosen.draw(st.lists(st.integers(0, 3), min_size=1, max_size=12))
+    ids = [chosen.draw(st.integers(0, 3)) for _ in prompts]
+    marks = [chosen.draw(st.integers(0, 1)) for _ in prompts]
+    table = pd.DataFrame({"id": ids, "prompt": [f"question {prompt}" for prompt in prompts],
                           "passed": marks})  # fmt: skip
-    several = len(set(zip(ids, asked, strict=True))) > len(set(ids))
+    several = len(set(zip(ids, prompts, strict=True))) > len(set(ids))
     if several:
         refused(lambda: bk.tally(table), "'prompt'")
     else:

@@ -32,9 +32,9 @@ def test_sums_are_those_of_the_trials(rows: list[list[tuple[bool, float]]]) -> N
     data = bk.tally(outcomes, cost=[[cost for _, cost in row] for row in rows])
     for question, row in enumerate(rows):
         for outcome in (0, 1):
-            own = np.array([cost for right, cost in row if right == outcome])
+            costs = np.array([cost for right, cost in row if right == outcome])
             sums = data.dataset["cost_sums"].values[0, question, outcome]
-            expected = [len(own), own.sum(), (own**2).sum()]
+            expected = [len(costs), costs.sum(), (costs**2).sum()]
             assert_allclose(sums, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -88,9 +88,9 @@ def test_missing_outcomes_take_their_costs_with_them(missing: str, totals: objec
 def test_missing_costs_are_refused_or_told() -> None:
     with pytest.raises(bk.OutcomeError, match=r"1 of 4 trials \(25.0%\) .* question 'y'"):
         bk.tally(ROWS.assign(usd=[0.1, 0.2, None, 0.5]), cost="usd")
-    told = bk.tally(ROWS.assign(usd=[0.1, 0.2, None, 0.5]), cost="usd", missing_cost="ignore")
-    assert "missing_cost='ignore': 1 of 4 trials (25.0%) have no cost" in told.notes
-    assert "costs: of 3 trials" in str(told)
+    data = bk.tally(ROWS.assign(usd=[0.1, 0.2, None, 0.5]), cost="usd", missing_cost="ignore")
+    assert "missing_cost='ignore': 1 of 4 trials (25.0%) have no cost" in data.notes
+    assert "costs: of 3 trials" in str(data)
 
 
 @pytest.mark.parametrize("bad", [-1.0, "free", float("inf"), 1e91, True])

@@ -30,11 +30,11 @@ def test_the_basis_is_orthonormal_and_goes_back(asked) -> None:
     basis = design.basis
     size = len(design.coefficients)
     assert basis.rows.T @ basis.rows / 5 == pytest.approx(np.eye(size), abs=1e-9)
-    own = np.arange(1.0, 1.0 + size)
-    coefficients = basis.coefficients(own)
+    weights = np.arange(1.0, 1.0 + size)
+    coefficients = basis.coefficients(weights)
     columns = np.column_stack([np.ones(5), design.columns(design.frame)])
-    assert columns @ coefficients == pytest.approx(basis.rows @ own)
-    assert basis.logits(coefficients) == pytest.approx(own)
+    assert columns @ coefficients == pytest.approx(basis.rows @ weights)
+    assert basis.logits(coefficients) == pytest.approx(weights)
     again = pickle.loads(pickle.dumps(design))
     assert again.basis.rows == pytest.approx(basis.rows)
 

@@ -25,8 +25,8 @@ TABLE = pd.DataFrame(
 
 
 def columns(data):
-    found = data.dataset.coords
-    return found["group"].values.tolist(), found["minutes"].values.tolist()
+    coords = data.dataset.coords
+    return coords["group"].values.tolist(), coords["minutes"].values.tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,7 +107,7 @@ def test_however_groups_are_given_they_are_the_same(group, seed):
     ]  # fmt: skip
     table = pd.DataFrame(rows).sample(frac=1.0, random_state=seed)
     counted = outcomes.sum(2), np.full(outcomes.shape[:2], 3)
-    for other in (
+    for data in (
         bk.tally(outcomes, questions=names, group=by_label),
         bk.tally(outcomes, questions=names, group=pd.Series(by_label)),
         bk.tally(table, group="kind"),
@@ -117,13 +117,15 @@ def test_however_groups_are_given_they_are_the_same(group, seed):
         bk.tally(bk.tally(outcomes, questions=names), group=group),
         bk.tally(expected.dataset),
     ):
-        own = other.dataset
-        assert dict(zip(own["question"].values, own["group"].values, strict=True)) == by_label
+        dataset = data.dataset
+        assert (
+            dict(zip(dataset["question"].values, dataset["group"].values, strict=True)) == by_label
+        )
         for name in set(group):
-            kept = [q for q, each in enumerate(group) if each == name]
-            found = other.sel(group=name)
-            assert found.successes.sum() == outcomes[:, kept].sum()
-            assert set(found.dataset["question"].values) == {names[q] for q in kept}
+            positions = [q for q, label in enumerate(group) if label == name]
+            selected = data.sel(group=name)
+            assert selected.successes.sum() == outcomes[:, positions].sum()
+            assert set(selected.dataset["question"].values) == {names[q] for q in positions}
 
 
 def test_text_that_is_a_number_is_one_in_covariates_and_stays_text_in_groups():
@@ -157,12 +159,14 @@ def test_columns_come_back_from_results(tmp_path):
 def test_selecting_keeps_answers_and_says_so():
     answers = {"a": [["x", "y"], ["x", "x"]], "b": [["y", "y"], ["z", "x"]]}
     data = bk.tally(None, answers=answers, reference=["x", "x"], group=["u", "v"])
-    one = data["b"].sel(group="v")
-    assert one.systems == ["b"]
-    assert "selected: system 'b'" in one.card()
+    selected = data["b"].sel(group="v")
+    assert selected.systems == ["b"]
+    assert "selected: system 'b'" in selected.card()
     alone = bk.tally(None, answers={"b": [["z", "x"]]}, reference=["x"])
     metrics = "plurality@2 pass@1"
-    both = [bk.table(bk.evaluate(each, metrics, pooling="none", rng=1)) for each in (one, alone)]
+    both = [
+        bk.table(bk.evaluate(each, metrics, pooling="none", rng=1)) for each in (selected, alone)
+    ]
     np.testing.assert_allclose(both[0]["mean"], both[1]["mean"])
     two = data.sel(system=["b", "a"], question=[1])
     assert two.systems == ["a", "b"]
@@ -195,9 +199,9 @@ def test_wide_tables_and_lists_in_cells_bring_them_too(tmp_path):
     assert data.systems == ["a", "b"]
     assert data.dataset["group"].values.tolist() == ["law", "art"]
     listed = pd.DataFrame({"question": ["x", "y"], "outcome": [[1, 0], [1]], "domain": ["u", "v"]})
-    own = bk.tally(listed, group="domain")
-    assert own.trials.values.tolist() == [[2, 1]]
-    assert own.dataset["group"].values.tolist() == ["u", "v"]
+    of_lists = bk.tally(listed, group="domain")
+    assert of_lists.trials.values.tolist() == [[2, 1]]
+    assert of_lists.dataset["group"].values.tolist() == ["u", "v"]
 
 
 def test_parts_of_a_table_agree(tmp_path):

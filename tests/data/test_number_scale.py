@@ -24,8 +24,8 @@ def rewards(seed: int, systems: int = 2, questions: int = 30, trials: int = 4) -
     """Rewards, a tenth of which is 0 and a tenth 1."""
     rng = np.random.default_rng(seed)
     values = rng.beta(4.0, 2.0, (systems, questions, trials))
-    place = rng.random(values.shape)
-    return np.where(place < 0.1, 0.0, np.where(place > 0.9, 1.0, values))
+    share = rng.random(values.shape)
+    return np.where(share < 0.1, 0.0, np.where(share > 0.9, 1.0, values))
 
 
 def test_few_numbers_are_the_levels_themselves() -> None:

@@ -46,10 +46,10 @@ def test_coordinates_follow_the_questions_that_are_kept():
 
 def test_coordinates_change_no_count_and_reach_saved_results(tmp_path):
     plain = ARRAY.drop_vars(["domain", "minutes", "odd"])
-    data, bare = (bk.tally(one, missing="ignore") for one in (ARRAY, plain))
+    data, bare = (bk.tally(source, missing="ignore") for source in (ARRAY, plain))
     assert data.sha256() == bare.sha256()
     fit, without = (
-        bk.evaluate(one, "pass@1", difficulty="beta", draws=10, rng=1) for one in (data, bare)
+        bk.evaluate(source, "pass@1", difficulty="beta", draws=10, rng=1) for source in (data, bare)
     )
     assert known(fit["constant_data"]) == (DOMAIN, MINUTES)
     xr.testing.assert_equal(fit["posterior"].dataset, without["posterior"].dataset)

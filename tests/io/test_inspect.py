@@ -46,9 +46,9 @@ def test_an_id_stands_for_one_content_within_a_log(tmp_path, build, change):
         "question_key='unchecked'",
     )  # fmt: skip
     assert only(bk.load(path, question_key="unchecked"))["divide"] == (3, 1, 0)
-    found = only(bk.load(path, question_key="content"))
-    mine = {label: row for label, row in found.items() if label.startswith("divide#")}
-    assert len(found) == 7
+    questions = only(bk.load(path, question_key="content"))
+    mine = {label: row for label, row in questions.items() if label.startswith("divide#")}
+    assert len(questions) == 7
     assert sorted(sum(row) for row in mine.values()) == [1, 3]
 
 
@@ -57,13 +57,13 @@ def test_an_id_stands_for_one_content_between_systems(tmp_path, change):
     path = edited(tmp_path / "beta.eval", change, source="arithmetic_b.eval")
     logs = [INSPECT / "arithmetic_a.eval", path]
     refused(lambda: bk.load(logs), "'divide'", r"beta\.eval", r"arithmetic_a\.eval", "question_key")
-    found = counts(bk.load(logs, question_key="unchecked"))
-    assert [sum(row["divide"]) for row in found.values()] == [4, 4]
+    systems = counts(bk.load(logs, question_key="unchecked"))
+    assert [sum(row["divide"]) for row in systems.values()] == [4, 4]
     refused(lambda: bk.load(logs, question_key="content"), "missing", "divide#")
-    found = counts(bk.load(logs, question_key="content", missing="ignore"))
+    systems = counts(bk.load(logs, question_key="content", missing="ignore"))
     alpha, beta = (
         sorted(sum(n) for label, n in row.items() if label.startswith("divide#"))
-        for row in found.values()
+        for row in systems.values()
     )
     assert alpha == [0, 4]
     assert beta == [1, 3]
@@ -79,8 +79,8 @@ def test_other_choices_are_another_question(tmp_path):
     """A letter stands for another choice then, and a vote between letters would mix them."""
 
     def swapped(record):
-        first, second, third, *rest = record["choices"]
-        record["choices"] = [first, third, second, *rest]
+        first, second, third, *more = record["choices"]
+        record["choices"] = [first, third, second, *more]
         record["uuid"] += "again"
 
     path = edited(tmp_path / "again.eval", swapped, source="shuffled.eval")
@@ -91,8 +91,8 @@ def test_other_choices_are_another_question(tmp_path):
 
 def test_ids_of_messages_are_no_part_of_the_question(tmp_path):
     def as_messages(record):
-        asked = {"id": record["uuid"], "role": "user", "content": record["input"]}
-        record["input"] = [asked]
+        message = {"id": record["uuid"], "role": "user", "content": record["input"]}
+        record["input"] = [message]
 
     path = edited(tmp_path / "log.eval", as_messages)
     assert totals(bk.load(path)) == [11, 13, 0]
@@ -114,11 +114,11 @@ def test_labels_of_questions_of_several_tasks_do_not_collide(tmp_path):
 
         return {"change": sample, "head": lambda record: record["eval"].update(task=task)}
 
-    one = edited(tmp_path / "one.eval", **named("a", "b/"))
-    other = edited(tmp_path / "other.eval", **named("a/b", ""), source="arithmetic_b.eval")
-    assert len(bk.load([one], missing="ignore").dataset["question"]) == 6
+    first = edited(tmp_path / "one.eval", **named("a", "b/"))
+    second = edited(tmp_path / "other.eval", **named("a/b", ""), source="arithmetic_b.eval")
+    assert len(bk.load([first], missing="ignore").dataset["question"]) == 6
     try:
-        data = bk.load([one, other], missing="ignore")
+        data = bk.load([first, second], missing="ignore")
     except bk.OutcomeError:
         return
     assert len(data.dataset["question"]) == 12
@@ -157,11 +157,11 @@ def test_whole_numbers_and_text_of_two_logs_are_matched(tmp_path):
 
         return change
 
-    one = edited(tmp_path / "one.eval", numbered(int))
-    other = edited(tmp_path / "other.eval", numbered(str), source="arithmetic_b.eval")
-    data = bk.load([one, other])
+    first = edited(tmp_path / "one.eval", numbered(int))
+    second = edited(tmp_path / "other.eval", numbered(str), source="arithmetic_b.eval")
+    data = bk.load([first, second])
     assert data.trials.values.tolist() == [[4] * 6] * 2
-    assert bk.load(one).dataset["question"].values.tolist() == [0, 1, 2, 3, 4, 5]
+    assert bk.load(first).dataset["question"].values.tolist() == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -179,9 +179,9 @@ def test_no_id_loses_its_samples(tmp_path, label):
     if ".." in label:
         refused(lambda: bk.load(path), "plain names")
         return
-    found = only(bk.load(path))
-    assert len(found) == 6
-    assert found[label] == (3, 1, 0)
+    questions = only(bk.load(path))
+    assert len(questions) == 6
+    assert questions[label] == (3, 1, 0)
 
 
 @pytest.mark.parametrize("epoch", [None, [], {}, [1], float("nan"), "x"])
@@ -270,12 +270,12 @@ def test_answers_are_kept_when_asked_for():
         if sample["scores"]["graded"]["answer"]
     )
     labels = data.dataset["question"].values.tolist()
-    found = Counter()
+    answers = Counter()
     for question, label, count in zip(
         data.answers.question, data.answers.label, data.answers.count, strict=True
     ):
-        found[labels[question], label] += int(count)
-    assert found == expected
+        answers[labels[question], label] += int(count)
+    assert answers == expected
     assert bk.load(INSPECT / "arithmetic_a.eval").answers is None
 
 

@@ -46,7 +46,7 @@ def test_garbage_in_an_archive(tmp_path):
     path = tmp_path / "log.eval"
     spoilt = [b"junk before the archive" + whole]
     spoilt += [
-        whole[:place] + bytes(range(64)) + whole[place + 64 :] for place in range(2000, 40000, 3001)
+        whole[:start] + bytes(range(64)) + whole[start + 64 :] for start in range(2000, 40000, 3001)
     ]
     for content in spoilt:
         path.write_bytes(content)
@@ -154,22 +154,24 @@ def test_memory_does_not_grow_with_the_transcripts(tmp_path):
     """Forty trials of a megabyte: one sample at a time is held, and no answer that is not asked."""
     size, number = 1 << 20, 40
     (_, content), *_ = (
-        each for each in entries(INSPECT / "arithmetic_a.eval") if "samp" in each[0]
+        member for member in entries(INSPECT / "arithmetic_a.eval") if "samp" in member[0]
     )
     genuine = json.loads(content)
-    for part in ("messages", "answer"):
-        members = [each for each in entries(INSPECT / "arithmetic_a.eval") if "samp" not in each[0]]
+    for long_field in ("messages", "answer"):
+        members = [
+            member for member in entries(INSPECT / "arithmetic_a.eval") if "samp" not in member[0]
+        ]
         for epoch in range(number):
             text = f"{epoch:08d}" * (size // 8)
             record = json.loads(json.dumps(genuine)) | {"epoch": epoch, "uuid": str(epoch)}
-            if part == "messages":
+            if long_field == "messages":
                 record["messages"] = [{"role": "assistant", "content": text}]
             else:
                 record["scores"]["match"]["answer"] = text
             members.append((f"samples/{epoch}.json", json.dumps(record)))
         path = zipped(tmp_path / "log.eval", members)
         peak = traced(lambda path=path: bk.load(path))
-        assert peak < 15 * size, f"{peak / size:.0f} MB with long {part}"
+        assert peak < 15 * size, f"{peak / size:.0f} MB with long {long_field}"
 
 
 def test_a_document_whose_parts_are_in_another_order(tmp_path):

@@ -50,14 +50,14 @@ def test_two_runs_of_lm_eval_are_refused_or_further_trials():
 
 def test_lm_eval_logs_of_two_models_in_one_folder_are_two_systems(tmp_path):
     """Older releases, and people, put the files of all models into one folder."""
-    found = []
+    names = []
     for name in ("example__alpha", "example__beta"):
         for path in (LM_EVAL / name).iterdir():
             if "sums_gen" in path.name or path.name.startswith("results"):
                 (tmp_path / path.name).write_bytes(path.read_bytes())
-        found.append(sorted((LM_EVAL / name).glob("samples_sums_gen_*"))[0].name)
+        names.append(sorted((LM_EVAL / name).glob("samples_sums_gen_*"))[0].name)
     try:
-        data = bk.load([tmp_path / name for name in found])
+        data = bk.load([tmp_path / name for name in names])
     except bk.OutcomeError:
         return
     assert set(counts(data)) == {"example/alpha", "example/beta"}
@@ -141,9 +141,9 @@ def test_null_marks_of_lm_eval(tmp_path):
 def test_memory_does_not_grow_with_the_responses_of_lm_eval(tmp_path):
     size, number, row = 1 << 20, 40, genuine_rows()[0]
     rows = []
-    for place in range(number):
-        text = f"{place:08d}" * (size // 8)
-        rows.append(row | {"doc_id": place, "resps": [[text]], "filtered_resps": [text]})
+    for document in range(number):
+        text = f"{document:08d}" * (size // 8)
+        rows.append(row | {"doc_id": document, "resps": [[text]], "filtered_resps": [text]})
     path = samples_file(tmp_path / "m", rows)
     del rows
     assert traced(lambda: bk.load(path)) < 20 * size

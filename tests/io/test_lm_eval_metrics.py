@@ -27,7 +27,7 @@ def results(metric, **options) -> dict[str, float]:
     """Call metric and aggregation as lm-eval does: a document at a time, then number by number."""
     documents = [metric(references=["c"], predictions=[[*row]], **options) for row in PLAN]
     assert json.loads(json.dumps(documents[1]))["pass@1"] == MARKS[1]  # as it is logged
-    return {name: aggregate([each[name] for each in documents]) for name in documents[0]}
+    return {name: aggregate([document[name] for document in documents]) for name in documents[0]}
 
 
 def expected(metrics: str, **options) -> dict[str, float]:
@@ -51,7 +51,9 @@ def test_the_numbers_are_those_of_the_library(options) -> None:
     assert both == close(expected("pass@1 pass^2", **options))
     alone = {name: value for name, value in both.items() if name.startswith("pass^2")}
     documents = [pass_hat_k(["c"], [[*row]], k=2, **options) for row in PLAN]
-    assert alone == close({name: aggregate([each[name] for each in documents]) for name in alone})
+    assert alone == close(
+        {name: aggregate([document[name] for document in documents]) for name in alone}
+    )
 
 
 def test_the_estimate_is_the_mean_over_all_subsets() -> None:

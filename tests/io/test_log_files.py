@@ -165,10 +165,10 @@ def test_several_tasks_in_one_folder(tmp_path):
         lambda record: record["eval"].update(model="mockllm/alpha"),
         source="two_scorers.eval",
     )
-    found = only(load_quietly(tmp_path))
-    assert len(found) == 12
-    assert found["arithmetic/divide"] == (3, 1, 0)
-    assert sum(found["two_scorers/divide"]) == 4
+    questions = only(load_quietly(tmp_path))
+    assert len(questions) == 12
+    assert questions["arithmetic/divide"] == (3, 1, 0)
+    assert sum(questions["two_scorers/divide"]) == 4
 
 
 def as_match(record):
@@ -252,13 +252,13 @@ def test_options_that_are_none_are_refused(options):
 
 
 def test_a_told_format_that_is_not_the_files(tmp_path):
-    for told in ("csv", "jsonl", "json", "parquet", "lm-eval", "evalplus", "human-eval",
+    for kind in ("csv", "jsonl", "json", "parquet", "lm-eval", "evalplus", "human-eval",
                  "tau-bench", "tau2-bench"):  # fmt: skip
         path = INSPECT / "arithmetic_a.eval"
-        refused(lambda path=path, told=told: bk.load(path, format=told), r"^arithmetic_a\.eval")
+        refused(lambda path=path, kind=kind: bk.load(path, format=kind), r"^arithmetic_a\.eval")
     path = CODE / "humaneval.jsonl_results.jsonl"
-    for told in ("inspect", "lm-eval", "evalplus", "tau-bench", "tau2-bench", "json"):
-        refused(lambda path=path, told=told: bk.load(path, format=told), r"^humaneval")
+    for kind in ("inspect", "lm-eval", "evalplus", "tau-bench", "tau2-bench", "json"):
+        refused(lambda path=path, kind=kind: bk.load(path, format=kind), r"^humaneval")
 
 
 def test_other_encodings(tmp_path):

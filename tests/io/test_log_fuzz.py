@@ -98,7 +98,7 @@ RECORDS = {
 def genuine(name):
     """Name of the file, its bytes, and the options with which it can be read."""
     inspect, code = LOGS / "inspect", LOGS / "code"
-    found = {
+    files = {
         "eval": ("log.eval", (inspect / "shuffled.eval").read_bytes(), {}),
         "eval deflate": ("log.eval", (inspect / "deflate.eval").read_bytes(), {}),
         "eval scorers": (
@@ -133,7 +133,7 @@ def genuine(name):
         "counts": ("counts.csv", b"id,n,c\na,4,1\nb,3,3\nc,2,0\n", {}),
         "counts jsonl": ("counts.jsonl", b'{"id":"a","n":4,"c":1}\n{"id":"b","n":3,"c":3}\n', {}),
     }  # fmt: skip
-    return found[name]
+    return files[name]
 
 
 FORMATS = [
@@ -156,7 +156,7 @@ ANSWERED = {"inspect", "lm-eval", *(one.name for one in READ.values() if one.hon
 
 def test_every_reader_is_tried():
     """Those of tables too; what is refused as a summary without trials has no reader."""
-    summaries = {one.name for one in READ.values() if one.summary}
+    summaries = {kind.name for kind in READ.values() if kind.summary}
     assert {TOLD.get(name, name) for name in FORMATS} >= {*READ, *TABLES} - summaries
 
 
@@ -194,19 +194,19 @@ def damaged(draw, whole):
         if not content:
             break
         how = draw(st.sampled_from(["flip", "delete", "insert", "truncate", "splice"]))
-        place = draw(st.integers(0, len(content) - 1))
+        start = draw(st.integers(0, len(content) - 1))
         length = draw(st.integers(1, 40))
         if how == "flip":
-            content[place] ^= 1 << draw(st.integers(0, 7))
+            content[start] ^= 1 << draw(st.integers(0, 7))
         elif how == "delete":
-            del content[place : place + length]
+            del content[start : start + length]
         elif how == "insert":
-            content[place:place] = draw(st.binary(min_size=1, max_size=8))
+            content[start:start] = draw(st.binary(min_size=1, max_size=8))
         elif how == "truncate":
-            del content[place:]
+            del content[start:]
         else:
-            other = draw(st.integers(0, len(content) - 1))
-            content[place : place + length] = content[other : other + length]
+            source = draw(st.integers(0, len(content) - 1))
+            content[start : start + length] = content[source : source + length]
     return bytes(content)
 
 
@@ -423,32 +423,32 @@ def same(first, second):
 
 def streamed(text, parts=frozenset()):
     """The document put together from its parts; None if it is refused."""
-    found = []
+    members = []
     try:
-        found.extend(json_stream.members(io.StringIO(text, newline=""), parts))
+        members.extend(json_stream.members(io.StringIO(text, newline=""), parts))
     except bk.OutcomeError:
         return None
     if text.lstrip(" \t\r\n").startswith("["):
-        assert [place for _, place, _ in found] == list(range(len(found)))
-        return [value for _, _, value in found]
+        assert [key_within for _, key_within, _ in members] == list(range(len(members)))
+        return [value for _, _, value in members]
     whole = {}
-    for key, place, value in found:
-        if place is None:
+    for key, key_within, value in members:
+        if key_within is None:
             whole[key] = value
-        elif isinstance(place, int):
+        elif isinstance(key_within, int):
             whole.setdefault(key, []).append(value)
         else:
-            whole.setdefault(key, {})[place] = value
+            whole.setdefault(key, {})[key_within] = value
     return whole
 
 
 def at_once(text):
     """What the standard library reads; None if it refuses, or if it is no array or object."""
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list | dict) else None
+    return document if isinstance(document, list | dict) else None
 
 
 @given(value=st.dictionaries(st.sampled_from(["samples", "eval", "x", ""]), DOCUMENTS),
@@ -456,12 +456,19 @@ def at_once(text):
 @MANY
 def test_documents_are_read_in_parts_as_at_once(value, window, indent):
     text = json.dumps(value, indent=indent)
-    expected = {key: part for key, part in at_once(text).items() if part not in ([], {})}
+    expected = {
+        key: value_of_key
+        for key, value_of_key in at_once(text).items()
+        if value_of_key not in ([], {})
+    }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_stream, "_MIN_CHUNK", window)
-        found = streamed(text, frozenset({"samples", "eval"}))
-    assert found is not None
-    assert same({key: part for key, part in found.items() if part not in ([], {})}, expected)
+        parsed = streamed(text, frozenset({"samples", "eval"}))
+    assert parsed is not None
+    assert same(
+        {key: value_of_key for key, value_of_key in parsed.items() if value_of_key not in ([], {})},
+        expected,
+    )
 
 
 @given(chosen=st.data(), text=WRITTEN, window=st.integers(1, 7))
@@ -477,8 +484,8 @@ def test_documents_are_read_or_refused_as_at_once(how, chosen, text, window):
         ]))  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_stream, "_MIN_CHUNK", window)
-        found = streamed(text)
-    assert same(found, at_once(text)), text
+        parsed = streamed(text)
+    assert same(parsed, at_once(text)), text
 
 
 @pytest.mark.parametrize("number", ["1.5", "1e5", "1E+5", "-1.25e-7", "0.1", "-0.0", "12345.678"])

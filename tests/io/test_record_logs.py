@@ -35,33 +35,33 @@ def read(path):
 def tally(marks):
     """{system: sorted (wrong, right, missing) of its questions}, from (system, question, mark)."""
     cells = Counter((system, question, mark) for system, question, mark in marks)
-    found = {}
+    rows_by_system = {}
     for system, question in {key[:2] for key in cells}:
         row = tuple(cells[system, question, mark] for mark in (0, 1, None))
-        found.setdefault(system, []).append(row)
-    return {system: sorted(rows) for system, rows in found.items()}
+        rows_by_system.setdefault(system, []).append(row)
+    return {system: sorted(rows) for system, rows in rows_by_system.items()}
 
 
 def of_terminal_bench():
     for run in sorted((RECORDS / "terminal_bench").glob("run-*")):
         model = read(run / "run_metadata.json")["model_name"]
-        for one in read(run / "results.json")["results"]:
-            yield f"terminus {model}", one["task_id"], one["is_resolved"]
+        for trial in read(run / "results.json")["results"]:
+            yield f"terminus {model}", trial["task_id"], trial["is_resolved"]
 
 
 def of_harbor():
     for path in (RECORDS / "harbor").glob("*/*/result.json"):
-        one = read(path)
-        reward = (one["verifier_result"] or {"rewards": {"reward": None}})["rewards"]["reward"]
-        yield "terminus-2 alpha", (one["source"], one["task_name"]), reward
+        trial = read(path)
+        reward = (trial["verifier_result"] or {"rewards": {"reward": None}})["rewards"]["reward"]
+        yield "terminus-2 alpha", (trial["source"], trial["task_name"]), reward
 
 
 def of_swe_bench():
     for path in SWE:
-        one = read(path)
-        for name in one["submitted_ids"]:
-            yield "org__alpha-4.1", name, int(name in one["resolved_ids"])
-        for name in one["incomplete_ids"]:
+        report = read(path)
+        for name in report["submitted_ids"]:
+            yield "org__alpha-4.1", name, int(name in report["resolved_ids"])
+        for name in report["incomplete_ids"]:
             yield "org__alpha-4.1", name, None
 
 
@@ -76,20 +76,20 @@ def of_traces():
     for row in read(RECORDS / "verifiers" / "traces.jsonl"):
         for trace in row["traces"]:
             parts = trace["rewards"].values()
-            whole = sum(part["score"] * part["weight"] for part in parts)
+            whole = sum(reward["score"] * reward["weight"] for reward in parts)
             yield "provider/beta", row["task"]["key"], whole if parts else None
 
 
 def of_helm(metric):
     for path in (RECORDS / "helm").rglob("per_instance_stats.json"):
         model = read(path.with_name("run_spec.json"))["adapter_spec"]["model"]
-        found = {}
-        for one in read(path):
-            if "perturbation" not in one:
-                found.setdefault((one["instance_id"], one["train_trial_index"]), {}).update(
-                    {stat["name"]["name"]: stat["mean"] for stat in one["stats"]}
-                )
-        for (question, _), stats in found.items():
+        stats_by_trial = {}
+        for entry in read(path):
+            if "perturbation" not in entry:
+                stats_by_trial.setdefault(
+                    (entry["instance_id"], entry["train_trial_index"]), {}
+                ).update({stat["name"]["name"]: stat["mean"] for stat in entry["stats"]})
+        for (question, _), stats in stats_by_trial.items():
             yield model, question, stats.get(metric)
 
 
@@ -131,14 +131,14 @@ def of_openai_evals():
 def of_phoenix():
     for path in (PLATFORMS / "phoenix").iterdir():
         for run in read(path):
-            found = {one["name"]: one["score"] for one in run["annotations"]}
-            yield path.stem, run["input"]["task"], found.get("exact")
+            scores = {annotation["name"]: annotation["score"] for annotation in run["annotations"]}
+            yield path.stem, run["input"]["task"], scores.get("exact")
 
 
 def of_langfuse():
     for item in read(PLATFORMS / "langfuse.json")["data"]:
-        found = {one["name"]: one["value"] for one in item["scores"]}
-        yield item["experimentName"], item["input"], found.get("exact")
+        scores = {score["name"]: score["value"] for score in item["scores"]}
+        yield item["experimentName"], item["input"], scores.get("exact")
 
 
 def of_braintrust():
@@ -161,8 +161,8 @@ def of_nemo_gym():
 def of_lists(folder, name, marks):
     for path in (OTHERS / folder).rglob("*.json"):
         whole = read(path)
-        for one in whole if isinstance(whole, list) else [whole]:
-            yield from (("alpha", one[name], mark) for mark in one[marks])
+        for problem in whole if isinstance(whole, list) else [whole]:
+            yield from (("alpha", problem[name], mark) for mark in problem[marks])
 
 
 TRIALS = {"same_system": "trials"}
@@ -213,8 +213,8 @@ CASES = {
 def test_genuine_records_give_the_counts_of_an_independent_reading(case):
     source, options, reading = CASES[case]
     data = load_quietly(source, missing="ignore", **options)
-    found = {system: sorted(rows.values()) for system, rows in counts(data).items()}
-    assert found == tally(reading())
+    rows_by_system = {system: sorted(rows.values()) for system, rows in counts(data).items()}
+    assert rows_by_system == tally(reading())
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -222,7 +222,11 @@ def test_one_file_of_a_folder_is_told_by_its_content(case, tmp_path):
     """Under another name, with the format left to be found."""
     source, options, _ = CASES[case]
     files = source if isinstance(source, list) else [source]
-    files = [file for one in files for file in ([one] if one.is_file() else one.rglob("*"))]
+    files = [
+        file
+        for path_or_folder in files
+        for file in ([path_or_folder] if path_or_folder.is_file() else path_or_folder.rglob("*"))
+    ]
     first = next(file for file in files if file.is_file() and kind_in_folder(file, file.parent)
                  not in ("", "summary", "table"))  # fmt: skip
     path = shutil.copy(first, tmp_path / f"renamed{first.suffix}")
@@ -241,11 +245,11 @@ def rollouts():
     solved = [0] * 4 + [1] * 8 + [2] + [6] * 15 + [7] * 15 + [8] * 57
     rng = np.random.default_rng(4)
     marks = np.array([rng.permuted([1] * c + [0] * (8 - c)) for c in solved])
-    asked = [(int(q), t) for t in range(8) for q in rng.permutation(100)]
+    requests = [(int(q), t) for t in range(8) for q in rng.permutation(100)]
     return solved, [
         {"id": n // 8, "prompt": [{"content": f"what is {q}?"}], "completion": "done",
          "answer": str(q), "reward": float(marks[q, t])}
-        for n, (q, t) in enumerate(asked)
+        for n, (q, t) in enumerate(requests)
     ]  # fmt: skip
 
 
@@ -258,8 +262,8 @@ def test_ids_numbered_by_request_would_hide_what_is_hard(tmp_path):
     refused(lambda: bk.load(path, **table), "'prompt'", "line 1 and line 2", "question=prompt|"
             "'question': 'prompt'")  # fmt: skip
     by_prompt = {"outcome": "reward", "question": "prompt"}
-    for told in ({}, {"format": "jsonl", "columns": by_prompt}):  # as verifiers, and as a table
-        assert pass_at_4(bk.load(path, **told)) == pytest.approx(0.918, abs=5e-4)
+    for options in ({}, {"format": "jsonl", "columns": by_prompt}):  # as verifiers, and as a table
+        assert pass_at_4(bk.load(path, **options)) == pytest.approx(0.918, abs=5e-4)
     truth = sum(1 - comb(8 - c, 4) / comb(8, 4) for c in solved) / 100
     assert pass_at_4(bk.load(path)) == pytest.approx(truth)
     bare = [{"id": row["id"], "reward": row["reward"]} for row in rows]  # nothing contradicts these
@@ -274,9 +278,9 @@ def pass_at_4(data):
 
 def test_what_is_told_of_a_table_is_no_use_for_a_log():
     path = next(VERIFIERS.rglob("results.jsonl"))
-    told = {"question": "prompt", "outcome": "reward"}
-    refused(lambda: bk.load(path, columns=told), "read as verifiers", "format='jsonl'")
-    assert totals(bk.load(path, columns=told, format="jsonl")) == totals(bk.load(path))
+    columns = {"question": "prompt", "outcome": "reward"}
+    refused(lambda: bk.load(path, columns=columns), "read as verifiers", "format='jsonl'")
+    assert totals(bk.load(path, columns=columns, format="jsonl")) == totals(bk.load(path))
 
 
 def test_a_later_version_of_verifiers_names_the_id_otherwise(tmp_path):
@@ -299,11 +303,11 @@ def test_other_rewards_are_chosen_by_name():
 
 
 def test_one_task_in_two_data_sets_is_two_questions():
-    found = counts(load_quietly(RECORDS / "harbor", missing="ignore"))["terminus-2 alpha"]
-    assert found["core/hello-world"] == (1, 1, 0)
-    assert found["extra/hello-world"] == (1, 0, 1)
-    one = load_quietly(RECORDS / "harbor", missing="ignore", task="core")
-    assert totals(one) == [2, 2, 0]
+    questions = counts(load_quietly(RECORDS / "harbor", missing="ignore"))["terminus-2 alpha"]
+    assert questions["core/hello-world"] == (1, 1, 0)
+    assert questions["extra/hello-world"] == (1, 0, 1)
+    core = load_quietly(RECORDS / "harbor", missing="ignore", task="core")
+    assert totals(core) == [2, 2, 0]
 
 
 def test_failures_of_the_infrastructure_are_told_apart():
@@ -524,8 +528,8 @@ def test_rows_of_matharena_in_two_files(tmp_path):
     whole = parquet.read_table(path)
     rows = whole.to_pylist()
     for number in range(2):
-        part = pyarrow.Table.from_pylist(rows[number::2], whole.schema)
-        parquet.write_table(part, tmp_path / f"train-{number:05}-of-00002.parquet")
+        half = pyarrow.Table.from_pylist(rows[number::2], whole.schema)
+        parquet.write_table(half, tmp_path / f"train-{number:05}-of-00002.parquet")
     assert counts(bk.load(tmp_path)) == counts(bk.load(path))
 
 

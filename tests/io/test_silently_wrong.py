@@ -51,14 +51,14 @@ STATED = {"num_examples": 3, "rollouts_per_example": 2}
 def test_what_was_asked_does_not_merge_or_split_questions(tmp_path, rows, read, key):
     path = verifiers_run(tmp_path, rows, **STATED)
     refused(lambda: bk.load(path), f"states 3 questions x 2 trials; {read} trials")
-    told = {"question": key, "outcome": "reward", "content": key}
-    data = bk.load(path, format="jsonl", columns=told)
+    columns = {"question": key, "outcome": "reward", "content": key}
+    data = bk.load(path, format="jsonl", columns=columns)
     assert data.dataset.sizes["question"] == 3
     assert totals(data)[1] == sum(row[3] for row in rows)
 
 
 def test_ids_that_count_requests_are_passed_over(tmp_path):
-    rows = [(place // 2, f"p{n}", "a", n == 0) for place, (_, n) in enumerate(
+    rows = [(request // 2, f"p{n}", "a", n == 0) for request, (_, n) in enumerate(
         (t, n) for t in range(2) for n in range(3))]  # fmt: skip
     data = bk.load(verifiers_run(tmp_path, rows, **STATED))
     assert by_question(data) == [(0, 2, 0), (2, 0, 0), (2, 0, 0)]
@@ -83,20 +83,20 @@ def copied(name, folder):
 def dropped(path, *way):
     """Take the last element out of a list within a document."""
     whole = json.loads(path.read_text())
-    part = whole
+    container = whole
     for key in way:
-        part = part[key]
-    part.pop()
+        container = container[key]
+    container.pop()
     path.write_text(json.dumps(whole))
     return path
 
 
 def changed(path, *way, to):
     whole = json.loads(path.read_text())
-    part = whole
+    container = whole
     for key in way[:-1]:
-        part = part[key]
-    part[way[-1]] = to
+        container = container[key]
+    container[way[-1]] = to
     path.write_text(json.dumps(whole))
     return path
 

@@ -56,7 +56,7 @@ def test_any_parts_are_the_table_that_was_taken_apart(tmp_path_factory, parts, k
 
 @STREAMED
 def test_without_a_system_column_files_are_systems_and_the_card_says_so(tmp_path, stream):
-    tables = {s: own.drop(columns="system") for s, own in TABLE.groupby("system")}
+    tables = {s: rows.drop(columns="system") for s, rows in TABLE.groupby("system")}
     folder = written(tmp_path / "runs", **tables)
     data = bk.load(folder, stream=stream)
     assert counts(data) == counts(bk.load(written(tmp_path / "x", whole=TABLE) / "whole.csv"))
@@ -68,11 +68,11 @@ def test_without_a_system_column_files_are_systems_and_the_card_says_so(tmp_path
 @STREAMED
 def test_columns_that_disagree_are_refused(tmp_path, stream):
     first, second = TABLE[:6], TABLE[6:]
-    for number, other in enumerate([
+    for number, renamed in enumerate([
         second.rename(columns={"passed": "score"}), second.drop(columns="trial"),
         second.drop(columns="system"), second.rename(columns={"system": "model"}),
     ]):  # fmt: skip
-        folder = written(tmp_path / str(number), first=first, second=other)
+        folder = written(tmp_path / str(number), first=first, second=renamed)
         message = refused(lambda folder=folder: bk.load(folder, stream=stream), "second.csv")
         assert "columns" in message
     folder = written(tmp_path / "foreign", first=first, other=pd.DataFrame({"a": [1], "b": [2]}))
@@ -98,8 +98,8 @@ def test_a_table_and_its_copy_do_not_count_twice(tmp_path, stream):
 
 def dealt(how):
     """Files of one system that does not name itself: its questions, or its trials, dealt out."""
-    own = TABLE[TABLE["system"] == "bb"].drop(columns=["system", "trial"])
-    return [own[:2], own[2:4], own[4:]] if how == "questions" else [own[::2], own[1::2]]
+    rows = TABLE[TABLE["system"] == "bb"].drop(columns=["system", "trial"])
+    return [rows[:2], rows[2:4], rows[4:]] if how == "questions" else [rows[::2], rows[1::2]]
 
 
 @STREAMED
@@ -130,8 +130,8 @@ def test_parts_of_one_system_are_told_with_what_reads_them(
 @STREAMED
 @pytest.mark.parametrize("names", [["model-7b", "model-70b"], ["part-a", "part-b"], ["new", "old"]])
 def test_files_that_are_systems_by_their_names_are_not_asked_about(tmp_path, stream, names):
-    own = TABLE.drop(columns="system")
-    folder = written(tmp_path, **{names[0]: own[:6], names[1]: own[6:]})
+    rows = TABLE.drop(columns="system")
+    folder = written(tmp_path, **{names[0]: rows[:6], names[1]: rows[6:]})
     assert "CHECK" not in bk.load(folder, stream=stream).card()
 
 

@@ -42,7 +42,7 @@ def test_lists_keep_answers():
 
 
 @pytest.mark.parametrize(("second", "words"), [
-    ([], "must not be empty.*row 1"), ([1, "?"], "'\\?'.*row 1"), ("[1, maybe]", "row 1.*maybe"),
+    ([], "must not be empty.*row 1"), ([1, "?"], "'\\?'.*row 1"), ("[1, maybe]", "maybe.*row 1"),
 ], ids=str)  # fmt: skip
 def test_lists_that_are_none_are_refused_by_row(second, words):
     refused(lambda: bk.tally(pd.DataFrame({"id": ["x", "y"], "outcome": [[1, 0], second]})), words)
@@ -77,9 +77,10 @@ def test_lists_are_the_rows_they_stand_for(lists):
     """The same counts as of a table with a row for each trial."""
     short = pd.DataFrame({"id": range(len(lists)), "outcome": lists})
     long = pd.DataFrame(
-        [{"id": n, "outcome": one} for n, own in enumerate(lists) for one in own], dtype=object
+        [{"id": n, "outcome": mark} for n, marks in enumerate(lists) for mark in marks],
+        dtype=object,
     )
-    if any(one is not None for own in lists for one in own):
+    if any(mark is not None for marks in lists for mark in marks):
         assert counts(bk.tally(short, missing="ignore")) == counts(bk.tally(long, missing="ignore"))
 
 
@@ -113,17 +114,20 @@ def test_nested_fields_of_parquet_are_those_of_json_lines(tmp_path, rows, delta,
     options = {"use_dictionary": False, "column_encoding": {"task.id": "DELTA_BYTE_ARRAY"}}
     table = pyarrow.Table.from_pylist(records, NESTED)
     pyarrow.parquet.write_table(table, path, row_group_size=groups, **options if delta else {})
-    asked = {"question": "task.id", "content": "task.prompt"}
+    roles = {"question": "task.id", "content": "task.prompt"}
     for outcome, trial in (("info.reward.main", {"trial": "run.no"}), ("info.marks", {})):
-        columns = asked | {"outcome": outcome} | trial
-        told = {"columns": columns, "group": "task.in.a", "missing": "ignore"}
+        columns = roles | {"outcome": outcome} | trial
+        options_of_load = {"columns": columns, "group": "task.in.a", "missing": "ignore"}
         try:
-            expected = bk.load(lines, **told)
+            expected = bk.load(lines, **options_of_load)
         except bk.OutcomeError:  # no outcome at all
-            refused(lambda told=told: bk.load(path, **told), "data must have at least one outcome")
+            refused(
+                lambda options_of_load=options_of_load: bk.load(path, **options_of_load),
+                "data must have at least one outcome",
+            )
             continue
         for stream in (False, True):
-            data = bk.load(path, stream=stream, **told)
+            data = bk.load(path, stream=stream, **options_of_load)
             assert data.sha256() == expected.sha256()
             assert data.dataset.identical(expected.dataset)
 
@@ -132,8 +136,8 @@ def test_a_field_that_is_not_there_is_refused(tmp_path):
     path = tmp_path / "t.parquet"
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([], NESTED), path)
     for name in ("info.rewards", "info.", "info.reward.main.x", "task.prompt.list"):
-        told = {"question": "task.id", "outcome": name}
-        refused(lambda told=told: bk.load(path, columns=told), "names in the table")
+        columns = {"question": "task.id", "outcome": name}
+        refused(lambda columns=columns: bk.load(path, columns=columns), "names in the table")
     twice = pyarrow.table([["x"], [1], ["what"], ["why"]], ["id", "score", "prompt", "prompt"])
     pyarrow.parquet.write_table(twice, path)
     refused(lambda: bk.load(path), "'prompt' is in it more than once")

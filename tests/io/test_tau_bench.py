@@ -89,10 +89,10 @@ def test_runs_of_tau_bench_without_numbers(tmp_path):
 
 def test_two_domains_of_tau_bench_are_not_compared(tmp_path):
     """Tasks are numbered from 0 in every domain; only the instruction tells them apart."""
-    one = written_json(tmp_path / "retail.json", [tau_run(0, 0, 1.0, "exchange the shoes")])
-    other = written_json(tmp_path / "airline.json", [tau_run(0, 0, 0.0, "cancel the flight")])
-    said_or_refused(lambda: bk.load([one, other]), "CHECK")
-    said_or_refused(lambda: bk.load({"x": [one, other]}, same_system="trials"), "CHECK")
+    retail = written_json(tmp_path / "retail.json", [tau_run(0, 0, 1.0, "exchange the shoes")])
+    airline = written_json(tmp_path / "airline.json", [tau_run(0, 0, 0.0, "cancel the flight")])
+    said_or_refused(lambda: bk.load([retail, airline]), "CHECK")
+    said_or_refused(lambda: bk.load({"x": [retail, airline]}, same_system="trials"), "CHECK")
 
 
 def test_tau2(tmp_path):
@@ -104,9 +104,9 @@ def test_tau2(tmp_path):
     data = bk.load(path)
     assert counts(data) == {"gpt-x": {"0": (1, 1, 0), "1": (1, 1, 0)}}
     assert "task: airline" in data.card()
-    other = written_json(tmp_path / "b.json", tau2(
+    second = written_json(tmp_path / "b.json", tau2(
         [run | {"id": "b" + run["id"]} for run in runs], "gpt-y"))  # fmt: skip
-    assert bk.load([path, other]).systems == ["gpt-x", "gpt-y"]
+    assert bk.load([path, second]).systems == ["gpt-x", "gpt-y"]
     retail = written_json(tmp_path / "c.json", tau2(
         [run | {"id": "c" + run["id"]} for run in runs], domain="retail"))  # fmt: skip
     assert set(only(bk.load([path, retail]))) == {

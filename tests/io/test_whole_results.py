@@ -19,7 +19,7 @@ from bayesatk.io import saved
 @pytest.fixture(scope="module")
 def fits():
     runs = ({"a": [[1, 0], [1, 1]]}, {"b": [[0, 0], [1, 0]], "c": [[1, 1], [1, 1]]})
-    return [bk.evaluate(each, "bayes", pooling="none", draws=4, rng=1) for each in runs]
+    return [bk.evaluate(marks, "bayes", pooling="none", draws=4, rng=1) for marks in runs]
 
 
 @pytest.fixture(params=["fit.nc", "fit.zarr"])
@@ -90,9 +90,9 @@ def test_bits_that_flip_in_a_file_are_noticed(fits, tmp_path):
     """58 of 60 loaded with other contents before there was a digest."""
     whole = bk.save(fits[1], tmp_path / "fit.nc").read_bytes()
     path, rng, same = tmp_path / "flipped.nc", np.random.default_rng(3), 0
-    for place in rng.integers(0, len(whole), 60).tolist():
+    for byte in rng.integers(0, len(whole), 60).tolist():
         flipped = bytearray(whole)
-        flipped[place] ^= 1 << int(rng.integers(8))
+        flipped[byte] ^= 1 << int(rng.integers(8))
         path.write_bytes(flipped)
         tree, message = attempt(lambda: bk.load_result(path))
         assert "\n" not in message
@@ -104,8 +104,8 @@ def test_bits_that_flip_in_a_file_are_noticed(fits, tmp_path):
 
 def test_a_chunk_that_is_missing_is_no_nan(fits, tmp_path):
     path = bk.save(fits[0], tmp_path / "fit.zarr")
-    chunks = [each for each in (path / "posterior").rglob("c/*") if each.is_file()]
-    chunks += [each for each in (path / "posterior").rglob("c") if each.is_file()]
+    chunks = [file for file in (path / "posterior").rglob("c/*") if file.is_file()]
+    chunks += [file for file in (path / "posterior").rglob("c") if file.is_file()]
     chunks[0].unlink()
     refused(path, "not as they were saved")
 
@@ -236,7 +236,7 @@ with replacing(pathlib.Path(sys.argv[1]) / "a.txt") as file:
 
 
 def unfinished(folder):
-    return sorted(each.name for each in folder.glob(".*.unfinished"))
+    return sorted(file.name for file in folder.glob(".*.unfinished"))
 
 
 def writer(folder, how):
@@ -253,7 +253,7 @@ def test_the_next_writer_removes_what_a_killed_one_left(fits, tmp_path):
     assert len(unfinished(tmp_path)) == 2
     bk.save(fits[0], tmp_path / "fit.nc")
     assert unfinished(tmp_path) == []
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["fit.nc"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["fit.nc"]
 
 
 def test_what_is_being_written_stays(fits, tmp_path):

@@ -51,23 +51,23 @@ FILES = tuple(name for name in WRITERS if name != "fit.zarr")
 
 def content(path: Path) -> object:
     if path.is_dir():
-        return {str(one.relative_to(path)): one.read_bytes()
-                for one in sorted(path.rglob("*")) if one.is_file()}  # fmt: skip
+        return {str(file.relative_to(path)): file.read_bytes()
+                for file in sorted(path.rglob("*")) if file.is_file()}  # fmt: skip
     return path.read_bytes()
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_link_is_followed(fit, runs, tmp_path, name) -> None:
-    there, link = tmp_path / "elsewhere" / name, tmp_path / name
-    there.parent.mkdir()
+    target, link = tmp_path / "elsewhere" / name, tmp_path / name
+    target.parent.mkdir()
     write = writers(fit, runs)[name]
-    link.symlink_to(there)  # to nothing as yet
+    link.symlink_to(target)  # to nothing as yet
     for _ in range(2):
         write(link)
         assert link.is_symlink()
-        assert there.exists()
-        assert not there.is_symlink()
-    assert [one.name for one in there.parent.iterdir()] == [name]
+        assert target.exists()
+        assert not target.is_symlink()
+    assert [file.name for file in target.parent.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -94,7 +94,7 @@ def test_what_is_no_file_is_refused(fit, runs, tmp_path, name, kind) -> None:
         path.symlink_to(path)
     with pytest.raises((ValueError, OSError), match=re.escape(name)):
         writers(fit, runs)[name](path)
-    assert sorted(one.name for one in tmp_path.iterdir()) == sorted([name, "runs.csv"])
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([name, "runs.csv"])
     if kind == "folder":
         assert (path / "thesis.txt").read_text() == "years of work"
 
@@ -111,17 +111,17 @@ def test_only_results_are_replaced_by_results(fit, tmp_path, name) -> None:
     with pytest.raises(ValueError, match=f"must be new, or that of a result.*{name} is none"):
         bk.save(fit, path)
     assert content(path) == before
-    own = tmp_path / f"own_{name}"
-    bk.save(fit, own)
-    if own.is_dir():
-        (own / "count").mkdir()
-        (own / "count" / "cat.png").write_text("mine")
+    saved = tmp_path / f"own_{name}"
+    bk.save(fit, saved)
+    if saved.is_dir():
+        (saved / "count").mkdir()
+        (saved / "count" / "cat.png").write_text("mine")
         with pytest.raises(ValueError, match=r"count/cat\.png is none"):
-            bk.save(fit, own)
-        assert (own / "count" / "cat.png").read_text() == "mine"
+            bk.save(fit, saved)
+        assert (saved / "count" / "cat.png").read_text() == "mine"
     else:
-        own.write_bytes(b"")  # as made by tempfile
-        assert bk.load_result(bk.save(fit, own)).identical(fit)
+        saved.write_bytes(b"")  # as made by tempfile
+        assert bk.load_result(bk.save(fit, saved)).identical(fit)
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -139,7 +139,7 @@ def test_a_full_disk_is_an_error_and_nothing_else(fit, runs, tmp_path, name, the
             write(path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(["runs.csv"] + [name] * there)
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(["runs.csv"] + [name] * there)
     if there:
         assert content(path) == before
 
@@ -203,9 +203,9 @@ def test_formulas_in_labels_survive_the_way_through_csv(tmp_path) -> None:
     assert not [cell for cell in cells if cell[:1] in tuple("=+-@\t\r")]
     data = bk.load(path, columns={"answer": "answer"})
     assert data.dataset["question"].values.tolist() == FORMULAS
-    told = bk.load(source, columns={"answer": "answer"})
-    assert data.sha256() == told.sha256()
-    assert list(data.answers.label) == list(told.answers.label)
+    straight = bk.load(source, columns={"answer": "answer"})
+    assert data.sha256() == straight.sha256()
+    assert list(data.answers.label) == list(straight.answers.label)
 
 
 def test_cells_that_an_apostrophe_would_merge_are_refused(runs) -> None:
