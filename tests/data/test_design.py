@@ -63,18 +63,16 @@ def test_names_are_refused(asked, says) -> None:
         CovariateDesign.of(DATA.dataset, asked)
 
 
-def test_columns_that_say_nothing_are_refused() -> None:
-    same = bk.tally([[1], [0], [1]], covariates={"size": [2, 2, 2], "mean": [1, None, 2]})
-    with pytest.raises(bk.OutcomeError, match="'size' is constant"):
-        CovariateDesign.of(same.dataset, ["size"])
-    twice = bk.tally([[1], [0], [1]], covariates={"size": [1, 2, 4], "double": [2, 4, 8]})
-    with pytest.raises(bk.OutcomeError, match="'double' depends on the columns before it"):
-        CovariateDesign.of(twice.dataset, ["size", "double"])
-    endless = bk.tally([[1], [0], [1]], covariates={"size": [1, np.inf, 4]})
-    with pytest.raises(bk.OutcomeError, match="must give finite numbers; 'size' is inf for"):
-        CovariateDesign.of(endless.dataset, ["size"])
-    with pytest.raises(bk.OutcomeError, match=r"'mean' is missing for 1 \(1 of 3 questions\)"):
-        CovariateDesign.of(same.dataset, ["mean"])
+@pytest.mark.parametrize(("covariates", "says"), [
+    ({"size": [2, 2, 2]}, "'size' is constant"),
+    ({"size": [1, 2, 4], "double": [2, 4, 8]}, "'double' depends on the columns before it"),
+    ({"size": [1, np.inf, 4]}, "must give finite numbers; 'size' is inf for"),
+    ({"size": [1, None, 2]}, r"'size' is missing for 1 \(1 of 3 questions\)"),
+])  # fmt: skip
+def test_columns_that_say_nothing_are_refused(covariates, says) -> None:
+    data = bk.tally([[1], [0], [1]], covariates=covariates)
+    with pytest.raises(bk.OutcomeError, match=says):
+        CovariateDesign.of(data.dataset, [*covariates])
 
 
 @pytest.mark.parametrize(

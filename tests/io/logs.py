@@ -91,12 +91,31 @@ def as_run(number, model=None):
     return {"change": sample, "head": head}
 
 
-def both(first, second):
+def with_fields(fields, question=None, epoch=None):
+    """A change that sets fields, named by dotted paths, in the samples of a question and epoch."""
+
     def change(record):
-        first(record)
-        return second(record)
+        if question in (None, record["id"]) and epoch in (None, record["epoch"]):
+            for path, value in fields.items():
+                *parents, name = path.split(".")
+                container = record
+                for parent in parents:
+                    container = container[parent]
+                container[name] = value
 
     return change
+
+
+def harbor_trial(folder, name, task, model="alpha", reward=1, **fields):
+    """A genuine trial of a job of Harbor but for task, model, mark and identifiers."""
+    job = LOGS / "records" / "harbor" / "2026-11-21__10-00-00"
+    trial = json.loads((job / "hello-world__0xyz" / "result.json").read_text())
+    trial |= {"task_name": task, "trial_name": name, "id": name, "task_checksum": task, **fields}
+    trial["agent_info"]["model_info"]["name"] = model
+    trial["verifier_result"]["rewards"]["reward"] = reward
+    path = folder / name / "result.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(trial))
 
 
 def lines(path):

@@ -21,20 +21,15 @@ from tests.io.logs import (
     refused,
     said_or_refused,
     totals,
+    with_fields,
     zipped,
 )
 
 pytestmark = QUIET
 
 
-def other_prompt(record):
-    if record["id"] == "divide" and record["epoch"] == 2:
-        record["input"] += " Think first."
-
-
-def other_target(record):
-    if record["id"] == "divide" and record["epoch"] == 2:
-        record["target"] = "17"
+other_prompt = with_fields({"input": "What is 144 / 9? Think first."}, "divide", 2)
+other_target = with_fields({"target": "17"}, "divide", 2)
 
 
 @pytest.mark.parametrize("change", [other_prompt, other_target])
@@ -126,10 +121,7 @@ def test_labels_of_questions_of_several_tasks_do_not_collide(tmp_path):
 
 @pytest.mark.parametrize("label", [True, False, 1.0, 1.5, [1], {"a": 1}, float("inf")])
 def test_an_id_is_text_or_a_whole_number(tmp_path, label):
-    def change(record):
-        if record["id"] == "divide":
-            record["id"] = label
-
+    change = with_fields({"id": label}, "divide")
     refused(
         lambda: bk.load(edited(tmp_path / "log.eval", change)), r"^log\.eval",
         "text or a whole number", re.escape(repr(label)), "trial 5", "Write",
@@ -186,10 +178,7 @@ def test_no_id_loses_its_samples(tmp_path, label):
 
 @pytest.mark.parametrize("epoch", [None, [], {}, [1], float("nan"), "x"])
 def test_an_epoch_that_is_none_does_not_merge_trials(tmp_path, epoch):
-    def change(record):
-        if record["id"] == "divide":
-            record["epoch"] = epoch
-
+    change = with_fields({"epoch": epoch}, "divide")
     refused(lambda: bk.load(as_document(tmp_path / "log.json", change)), r"^log\.json")
 
 

@@ -20,6 +20,7 @@ from tests.io.logs import (
     said_or_refused,
     totals,
     traced,
+    with_fields,
     written_json,
     zipped,
 )
@@ -75,16 +76,10 @@ def test_an_archive_that_is_no_log(tmp_path):
 
 
 def test_the_refusal_of_a_sample_names_its_member(tmp_path):
-    def change(record):
-        if (record["id"], record["epoch"]) == ("divide", 3):
-            record["scores"] = {"match": {"value": [1, 0]}}
-
+    change = with_fields({"scores": {"match": {"value": [1, 0]}}}, "divide", 3)
     refused(lambda: bk.load(edited(tmp_path / "log.eval", change)), r"^log\.eval", "divide")
 
-    def broken(record):
-        if (record["id"], record["epoch"]) == ("divide", 3):
-            record["scores"] = [1]
-
+    broken = with_fields({"scores": [1]}, "divide", 3)
     message = refused(lambda: bk.load(edited(tmp_path / "log.eval", broken)), r"^log\.eval")
     assert re.search(r"divide|sample \d+|number \d+", message), message
 
@@ -132,9 +127,7 @@ def test_of_members_with_one_name_the_last_counts(tmp_path):
     (twice,) = (name for name, number in genuine.items() if number > 1)
     assert twice.startswith("samples/") or twice.startswith("_journal/")
 
-    def right(record):
-        record["scores"]["match"]["value"] = "C"
-
+    right = with_fields({"scores.match.value": "C"})
     members = entries(edited(tmp_path / "c.eval", right))
     path = zipped(tmp_path / "log.eval", entries(INSPECT / "arithmetic_a.eval") + members)
     assert totals(bk.load(path)) == [0, 24, 0]

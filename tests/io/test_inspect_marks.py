@@ -16,9 +16,11 @@ from tests.io.logs import (
     refused,
     said_or_refused,
     totals,
+    with_fields,
 )
 
 pytestmark = QUIET
+EMPTY = {"output.completion": "", "output.choices": []}
 
 
 @pytest.mark.parametrize(
@@ -30,31 +32,22 @@ pytestmark = QUIET
     ],
 )
 def test_an_empty_answer_with_any_mark_that_scores_lowest_is_told(tmp_path, mark, scores):
-    def change(record):
-        if record["id"] == "power":
-            record["scores"]["match"]["value"] = mark
-            record["output"]["completion"], record["output"]["choices"] = "", []
-
+    change = with_fields({"scores.match.value": mark, **EMPTY}, "power")
     path = edited(tmp_path / "log.eval", change)
     with pytest.warns(bk.OutcomeWarning, match="4 of 24"):
         bk.load(path, scores=scores)
 
 
 def test_an_empty_answer_that_is_right_stays_right(tmp_path):
-    def change(record):
-        record["output"]["completion"], record["output"]["choices"] = "", []
-        record["scores"]["match"]["value"] = "C"
-
+    change = with_fields({"scores.match.value": "C", **EMPTY})
     path = edited(tmp_path / "log.eval", change)
     assert totals(bk.load(path, empty_output="missing")) == [0, 24, 0]
 
 
 def test_a_call_of_a_tool_is_no_empty_answer(tmp_path):
-    def change(record):
-        record["output"]["completion"] = ""
-        message = {"role": "assistant", "content": "", "tool_calls": [{"function": "submit"}]}
-        record["output"]["choices"] = [{"message": message, "stop_reason": "tool_calls"}]
-
+    message = {"role": "assistant", "content": "", "tool_calls": [{"function": "submit"}]}
+    choices = [{"message": message, "stop_reason": "tool_calls"}]
+    change = with_fields({"output.completion": "", "output.choices": choices})
     assert totals(bk.load(edited(tmp_path / "log.eval", change))) == [11, 13, 0]
 
 
@@ -211,9 +204,7 @@ def test_reasons_of_missing_marks_are_counted(tmp_path, build):
 
 
 def test_an_error_outweighs_a_mark(tmp_path):
-    def change(record):
-        record["error"] = {"message": "boom"}
-
+    change = with_fields({"error": {"message": "boom"}})
     path = edited(tmp_path / "log.eval", change)
     refused(lambda: bk.load(path), "24 of 24", "24 errored")
     refused(lambda: bk.load(path, missing="ignore"), "at least one outcome")

@@ -20,8 +20,8 @@ from tests.io.logs import (
     refused,
     samples_file,
     totals,
+    with_fields,
     written_json,
-    zipped,
 )
 
 pytestmark = QUIET
@@ -29,10 +29,7 @@ pytestmark = QUIET
 
 @pytest.mark.parametrize("label", [None, "", "  ", "\t\n", float("nan")])
 def test_a_question_without_an_id_is_refused(tmp_path, label):
-    def change(record):
-        if record["id"] == "divide":
-            record["id"] = label
-
+    change = with_fields({"id": label}, "divide")
     refused(lambda: bk.load(edited(tmp_path / "log.eval", change)), r"^log\.eval", "id", "Give")
     refused(lambda: bk.load(as_document(tmp_path / "log.json", change)), r"^log\.json", "id")
     rows = genuine_rows()
@@ -195,17 +192,6 @@ def test_files_of_another_kind_are_refused(tmp_path, suffix):
     path.write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
     refused(lambda: bk.load(path), "file type", "format=")
     assert totals(bk.load(path, format="inspect")) == [11, 13, 0]
-
-
-def test_nothing_is_unpickled(tmp_path):
-    bomb = b"cos\nmkdir\n(V" + str(tmp_path / "made").encode() + b"\ntR."
-    for suffix in (".eval", ".json", ".jsonl", ".csv", ".parquet", ".pkl"):
-        path = tmp_path / f"log{suffix}"
-        path.write_bytes(bomb)
-        refused(lambda path=path: bk.load(path))
-    path = zipped(tmp_path / "log.eval", [("header.json", bomb), ("data.pkl", bomb)])
-    refused(lambda: bk.load(path))
-    assert not (tmp_path / "made").exists()
 
 
 def test_systems_by_mapping():

@@ -479,25 +479,6 @@ def test_an_aggregate_names_the_rows(tmp_path):
     assert data.systems == ["org/alpha"]
 
 
-def simulations(number=4):
-    return [
-        {"id": f"s{n}", "task_id": str(n // 2), "trial": None, "termination_reason": "user_stop",
-         "reward_info": {"reward": float(n % 2)}, "messages": [{"role": "user"}]}
-        for n in range(number)
-    ]  # fmt: skip
-
-
-def test_tau2_without_trial_numbers_and_without_a_wrapper(tmp_path):
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps({"info": {"agent_info": {"llm": "m"}}, "tasks": [],
-                                "simulations": simulations()}))  # fmt: skip
-    data = bk.load(path)
-    assert counts(data) == {"m": {"0": (1, 1, 0), "1": (1, 1, 0)}}
-    assert "counted in the order of the file" in data.card()
-    path.write_text(json.dumps(simulations()))
-    assert counts(bk.load(path)) == {"run": {"0": (1, 1, 0), "1": (1, 1, 0)}}
-
-
 def test_a_resumed_run_does_not_count_trials_twice(tmp_path):
     """A second results file that repeats the trials of the first, as tools do that resume."""
     run = RECORDS / "terminal_bench" / "run-alpha"

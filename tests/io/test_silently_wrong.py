@@ -12,7 +12,16 @@ import pandas as pd
 import pytest
 
 import bayesatk as bk
-from tests.io.logs import INSPECT, LM_EVAL, LOGS, counts, load_quietly, refused, totals
+from tests.io.logs import (
+    INSPECT,
+    LM_EVAL,
+    LOGS,
+    counts,
+    harbor_trial,
+    load_quietly,
+    refused,
+    totals,
+)
 
 RECORDS = LOGS / "records"
 
@@ -143,18 +152,10 @@ def test_whole_logs_say_that_they_are(tmp_path):
 # ------------------------------------------------------------------ Harbor
 
 
-def harbor_job(folder, name, source, model="alpha", reward=1, **change):
-    """A job of two tasks, whose trials are genuine but for data set, model, marks and ids."""
-    genuine = RECORDS / "harbor" / "2026-11-21__10-00-00" / "hello-world__0xyz" / "result.json"
+def harbor_job(folder, name, source, **fields):
+    """A job of two tasks."""
     for task in ("hello-world", "fix-permissions"):
-        trial = json.loads(genuine.read_text())
-        trial |= {"task_name": task, "trial_name": f"{task}__{name}", "source": source,
-                  "id": f"{name}-{task}", "task_checksum": task}  # fmt: skip
-        trial["agent_info"]["model_info"]["name"] = model
-        trial["verifier_result"]["rewards"]["reward"] = reward
-        path = folder / name / trial["trial_name"] / "result.json"
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(trial | change))
+        harbor_trial(folder / name, f"{task}__{name}", task, source=source, **fields)
     return folder / name
 
 

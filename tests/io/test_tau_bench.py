@@ -114,6 +114,15 @@ def test_tau2(tmp_path):
     }  # fmt: skip
 
 
+def test_tau2_without_trial_numbers_and_without_a_wrapper(tmp_path):
+    runs = [simulation(str(n // 2), None, float(n % 2)) | {"id": f"s{n}"} for n in range(4)]
+    path = written_json(tmp_path / "run.json", tau2(runs, model="m"))
+    data = bk.load(path)
+    assert counts(data) == {"m": {"0": (1, 1, 0), "1": (1, 1, 0)}}
+    assert "counted in the order of the file" in data.card()
+    assert counts(bk.load(written_json(path, runs))) == {"run": {"0": (1, 1, 0), "1": (1, 1, 0)}}
+
+
 def test_simulations_of_tau2_that_say_nothing(tmp_path):
     runs = [
         simulation("0", 0, 1.0), simulation("0", 1, 0.0, "infrastructure_error"),
