@@ -522,6 +522,7 @@ REFUSED = {
     "doctor {runs} --memory much": "--memory must be bytes, or a size such as 4GiB; got 'much'",
     "compare {one} -m pass@1": "FILE must have at least two systems.* a=first.csv b=second.csv",
     "report {runs} -o report.docx": "must end in .html",
+    "convert {empty} -o long.csv": "must have rows",
     "plan -m pass@1": "give a pilot FILE or --difficulty",
     "plan Makefile -m pass@1 --difficulty a=0.5,0.1": "one of the two",
     "plan {one} -m pass@1 --width 0.1 --prob-correct 0.9":
@@ -547,7 +548,8 @@ REFUSED = {
 def test_bad_input_is_one_line_that_names_options(runs, table, line) -> None:
     binary = table("question,outcome", ["a,1", "a,0", "b,1", "b,1"], "one.csv")
     graded = table("question,outcome", ["a,C", "a,D"], "graded.csv")
-    files = {"runs": runs, "one": binary, "graded": graded, "logs": LOGS}
+    empty = table("task,trial,passed", [], "empty.csv")
+    files = {"runs": runs, "one": binary, "graded": graded, "logs": LOGS, "empty": empty}
     refusal = refused(*(word.format(**files) for word in shlex.split(line)))
     assert re.search(REFUSED[line], refusal), refusal
     assert "=..." not in refusal

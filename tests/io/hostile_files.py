@@ -148,25 +148,44 @@ def large_group(path, size):
     return table(path, 400, text, use_dictionary=False)
 
 
+# File, what makes it, and what is said of it.
 ATTACKS = {
-    "members that unpack to ten times the budget": ("a.eval", many_members),
-    "a member of half the budget": ("a.eval", one_member),
-    "a member that lies, and unpacks to 100 times the budget": ("a.eval", lying_member),
-    "an archive of nothing but names": ("a.eval", many_names),
-    "a JSON value larger than the budget": ("a.json", long_value),
-    "a short JSON value of many objects": ("a.json", empty_lists),
-    "a line of CSV larger than the budget": ("a.csv", long_line),
-    "a cell of CSV larger than the budget": ("a.csv", long_cell),
-    "a line of JSON larger than the budget": ("a.jsonl", long_record),
-    "a named pipe": ("a.csv", pipe),
-    "a device without an end": ("a.jsonl", device),
-    "a named pipe in a folder": ("logs", folder_with_pipe),
-    "Parquet: many rows in few bytes": ("a.parquet", many_rows),
-    "Parquet: a giant text in every row": ("a.parquet", giant_text),
-    "Parquet: a large text in every row": ("a.parquet", large_text),
-    "Parquet: rows that begin like the one before": ("a.parquet", shared_prefix),
-    "Parquet: a row group larger than the budget": ("a.parquet", large_group),
-}
+    "members that unpack to ten times the budget": (
+        "a.eval", many_members, "the archive, unpacked, must have at most",
+    ),
+    "a member of half the budget": (
+        "a.eval", one_member, "the member 'header.json' must have at most 524288 bytes",
+    ),
+    "a member that lies, and unpacks to 100 times the budget": (
+        "a.eval", lying_member, "a whole zip archive|as it says",
+    ),
+    "an archive of nothing but names": (
+        "a.eval", many_names, "the archive's list of members must have at most",
+    ),
+    "a JSON value larger than the budget": (
+        "a.json", long_value, "one value must have at most 524288 characters",
+    ),
+    "a short JSON value of many objects": ("a.json", empty_lists, "record 0 must be an object"),
+    "a line of CSV larger than the budget": ("a.csv", long_line, "a line must have at most"),
+    "a cell of CSV larger than the budget": ("a.csv", long_cell, "a row must have at most"),
+    "a line of JSON larger than the budget": ("a.jsonl", long_record, "a line must have at most"),
+    "a named pipe": ("a.csv", pipe, "is a pipe or device"),
+    "a device without an end": ("a.jsonl", device, "is a pipe or device"),
+    "a named pipe in a folder": ("logs", folder_with_pipe, "is a pipe or device"),
+    "Parquet: many rows in few bytes": (
+        "a.parquet", many_rows, "must have at most 262144 rows; it has 419430",
+    ),
+    "Parquet: a giant text in every row": (
+        "a.parquet", giant_text, "a cell must have at most 524288 bytes; it has 1048576",
+    ),
+    "Parquet: a large text in every row": ("a.parquet", large_text, "read: 2000 trials"),
+    "Parquet: rows that begin like the one before": (
+        "a.parquet", shared_prefix, "read: 2000 trials",
+    ),
+    "Parquet: a row group larger than the budget": (
+        "a.parquet", large_group, "row group 0, unpacked, must have at most",
+    ),
+}  # fmt: skip
 
 
 def read(path, budget, out):
@@ -206,7 +225,7 @@ def main(folder, scale):
     budget = min(UNIT * scale, BUDGET)
     (folder / "small.csv").write_text("question,outcome\nx,1\n")
     bk.load(folder / "small.csv")  # imports, before the forks
-    for number, (name, (file, make)) in enumerate(ATTACKS.items()):
+    for number, (name, (file, make, _)) in enumerate(ATTACKS.items()):
         path = folder / str(number) / file
         path.parent.mkdir()
         assert forked(build, make, path, UNIT * scale) == b"built", name

@@ -228,6 +228,15 @@ def tau_run(task, trial, reward, instruction=None):
     return {"task_id": task, "reward": reward, "info": info, "traj": traj, "trial": trial}
 
 
+def written(path, content):
+    """Write rows that two spaces separate, or a list of records."""
+    if not isinstance(content, str):
+        content = "  ".join(map(json.dumps, content))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content.replace("  ", "\n") + "\n")
+    return path
+
+
 def written_json(path, content):
     path.write_text(json.dumps(content))
     return path

