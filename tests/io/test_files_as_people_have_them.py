@@ -104,7 +104,7 @@ PROPOSED = {
     ),
     "arms with prompts of their own": Table(
         "scaffold,prompt,correct  plain,X,1  plain,Y,0  careful,think X,1  careful,think Y,1",
-        [("one value of column 'scaffold'", "columns"), ("has no trials", "missing")],
+        [("one value of column 'scaffold'", "columns"), ("no two of the 2 systems tried", "missing")],
         "plain: X 1/1, Y 0/1; careful: think X 1/1, think Y 1/1",
     ),
     "names of arms in the column of trials": Table(
@@ -251,7 +251,16 @@ PROPOSED = {
     ),
     "counts of several systems side by side": Table(
         COUNTS, [("Name it: ", "columns")],
-        "alpha_n_correct: q0 6/7, q1 1/6, q2 2/2; beta_n_correct: q0 6/6, q1 0/4, q2 3/5",
+        "alpha: q0 6/7, q1 1/6, q2 2/2; beta: q0 6/6, q1 0/4, q2 3/5",
+    ),
+    "counts of a system that never succeeds twice": Table(
+        "question,alpha_n_correct,alpha_n_samples,beta_n_correct,beta_n_samples"
+        "  q0,6,7,1,6  q1,1,6,0,4", [("Name it: ", "columns")],
+        "alpha: q0 6/7, q1 1/6; beta: q0 1/6, q1 0/4",
+    ),
+    "counts of tries": Table(
+        "model,task,passes,tries  a,t1,3,5  a,t2,4,5  b,t1,0,5  b,t2,5,5",
+        [("Counts or rates may be in", "columns")], "a: t1 3/5, t2 4/5; b: t1 0/5, t2 5/5",
     ),
     "two columns of marks that differ": Table(
         "task,passed,solved  a,1,0  b,1,1",
@@ -366,6 +375,9 @@ READ = {
     "marks beside counts and constants": Table(
         "task,reward,passed,failed,done  t0,1,22,0,True  t1,1,22,0,True  t2,0,16,0,True", [],
         "t0 1/1, t1 1/1, t2 0/1"),
+    "systems without a common question": Table(
+        "system,question,correct  a,q1,1  a,q1,0  b,q2,1", [], "a: q1 1/2; b: q2 1/1",
+        {"missing": "ignore"}),
     "a group called outcome": Table("task,outcome  a,1  a,1  b,0", [], "a 2/2, b 0/1",
                                     {"group": "outcome"}),
     "numbers beside marks": Table("task,won,score  a,1,7.5  b,0,2.5",
@@ -490,6 +502,12 @@ REFUSED = {
     "nothing": ("trial,condition,success  1,a,  2,a,", {}, "nothing is in 'success'"),
     "maybe": ("q,correct  a,yes  b,maybe", {}, "'maybe' at row 3"),
     "capitals like no word": ("q,correct  a,yes  b,YeS", {}, "'YeS' at row 3"),
+    "systems without a common question": (
+        "system,question,correct  a,q1,1  a,q1,0  b,q2,1", {},
+        "no two of the 2 systems tried the same question.*cannot be compared"),
+    "a question that one system did not try": (
+        "system,question,correct  a,q1,1  b,q2,1  b,q1,1", {},
+        "system 'a', question 'q2' has no trials"),
     "a misspelt group": ("task,passed,domain  a,1,x", {"group": "doman"},
                          "Is 'doman' meant as 'domain'"),
     "a column to ignore that is none": ("task,passed  a,1", {"ignore": ["pased"]},
@@ -927,7 +945,7 @@ def test_the_shell_proposes_options_for_systems_in_several_columns(tmp_path):
     wide = "task_id,base_correct,tuned_correct,base_time  t0,1,True,.25  t1,0,True,1.25"
     for content, systems in (
         (factors, ["careful / basic", "careful / tools", "hasty / basic", "hasty / tools"]),
-        (wide, ["base_correct", "tuned_correct"]), (COUNTS, ["alpha_n_correct", "beta_n_correct"]),
+        (wide, ["base_correct", "tuned_correct"]), (COUNTS, ["alpha", "beta"]),
     ):  # fmt: skip
         report = " ".join(run("doctor", written(path, content)).stdout.split())
         options = re.search(
