@@ -102,9 +102,18 @@ PROPOSED = {
         "task,wording,passed  a,p1,1  a,p2,0  b,p1,1  b,p2,0",
         [("differ in column 'wording'", "columns")], "p1: a 1/1, b 1/1; p2: a 0/1, b 0/1",
     ),
+    **{  # the number of the trial runs on over the arms, and is then no second number
+        f"arms called {name}": Table(
+            f"task,{name},rep,success  t,x,1,1  t,x,2,1  t,y,3,0  t,y,4,0  u,x,1,1  u,x,2,1"
+            "  u,y,3,0  u,y,4,0",
+            [(f"differ in column '{name}'", "columns")],
+            "x: t 2/2, u 2/2; y: t 0/2, u 0/2",
+        )
+        for name in ("condition", "agent_type", "regime", "profile", "setup")
+    },
     "arms with prompts of their own": Table(
         "scaffold,prompt,correct  plain,X,1  plain,Y,0  careful,think X,1  careful,think Y,1",
-        [("one value of column 'scaffold'", "columns"), ("no two of the 2 systems tried", "missing")],
+        [("one value of column 'scaffold'", "columns"), ("no two of the 2 systems", "missing")],
         "plain: X 1/1, Y 0/1; careful: think X 1/1, think Y 1/1",
     ),
     "names of arms in the column of trials": Table(
@@ -360,6 +369,16 @@ READ = {
         [{"_ng_task_index": n, "_ng_rollout_index": t, "reward": float(t == n),
           "responses_create_params": {}} for n in range(2) for t in range(2)], [],
         "0 1/2, 1 1/2", name="rollouts.jsonl"),
+    "an id before a name and a prompt": Table(
+        "name,prompt,id,passed  x,y,z,1", [("question = column 'id'",)], "z 1/1"),
+    "a name before a prompt": Table(
+        "prompt,name,passed  x,y,1", [("question = column 'name'",)], "y 1/1"),
+    "a case before an input": Table(
+        "input,case,passed  x,y,1", [("question = column 'case'",)], "y 1/1"),
+    "an id of the task before a question": Table(
+        "question,task_id,passed  x,y,1", [("question = column 'task_id'",)], "y 1/1"),
+    "an id of the sample before an instruction": Table(
+        "instruction,Sample ID,passed  x,y,1", [("question = column 'Sample ID'",)], "y 1/1"),
     "an id before a number of the row": Table(
         "sample_id,task_id,attempt,success  1,q0,1,0  2,q0,2,1", [], "q0 1/2"),
     "a name of a task before a number of the row": Table(
@@ -585,19 +604,6 @@ def test_a_table_that_is_clear_is_not_doubted(tmp_path, case):
     assert "CHECK" not in bk.load(path).card()
 
 
-@pytest.mark.parametrize("column", ["condition", "agent_type", "regime", "profile", "setup"])
-def test_conditions_are_seen_in_two_questions_whose_trials_run_on(tmp_path, column):
-    """The number of the trial runs on over the arms, which are then no second number."""
-    rows = [f"t{q},{arm},{1 + trial + 3 * place},{1 - place}"
-            for q in range(2) for place, arm in enumerate("xy") for trial in range(3)]  # fmt: skip
-    path = written(tmp_path / "runs.csv", "  ".join([f"task,{column},rep,success", *rows]))
-    data, message = told(path, {})
-    assert data.trials.values.tolist() == [[6, 6]]
-    assert f"CHECK: the rows of a question differ in column '{column}'" in message
-    columns = remedy(message, "columns")
-    assert cells(bk.load(path, columns=columns)) == "x: t0 3/3, t1 3/3; y: t0 0/3, t1 0/3"
-
-
 @pytest.mark.parametrize(("name", "values"), [
     ("hallucination_rate", (0.5, 0.25)), ("max_rate", (0.86, 1.2)), ("error_rate", (0.0, 0.5)),
     ("episode_len", (512, 500)), ("success_seconds", (30, 80)), ("evidence_count", (53, 30)),
@@ -622,16 +628,6 @@ def test_own_json_of_an_evaluation(tmp_path, within, item):
         content = json.dumps({"model": "m", "accuracy": 0.5, within: rows})
         data = bk.load(written(tmp_path / "e.json", content))
         assert cells(data) == cells(bk.load(pd.DataFrame(rows))) == "a 1/1, b 0/1"
-
-
-@pytest.mark.parametrize(("names", "taken"), [
-    (("id", "name", "prompt"), "id"), (("name", "prompt"), "name"), (("case", "input"), "case"),
-    (("question", "task_id"), "task_id"), (("Sample ID", "instruction"), "Sample ID"),
-])  # fmt: skip
-def test_an_id_goes_before_a_name_and_a_name_before_a_prompt(tmp_path, names, taken):
-    rows = [{**{name: f"{name} {q}" for name in names}, "passed": 1} for q in "ab"]
-    data = bk.load(written(tmp_path / "r.jsonl", rows))
-    assert f"question = column {taken!r}" in data.card()
 
 
 # ------------------------------------------------------------------ scores, rates, order
