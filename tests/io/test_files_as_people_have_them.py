@@ -196,7 +196,7 @@ PROPOSED = {
     "rows that are trials of one task": Table(
         {"summary": {"episodes": 3}, "episodes": [
             {"episode_id": n, "steps": 9, "done": n > 0, "return": n / 3} for n in range(3)]},
-        [("Marks of 0 and 1 are in 'done'.*if all rows", "columns")], "all rows 2/3",
+        [("Marks are in 'done'.*if all rows", "columns")], "all rows 2/3",
         name="runs.json",
     ),
     "ids that come more than once": Table(
@@ -220,11 +220,11 @@ PROPOSED = {
     ),
     "marks beside numbers of 0 and 1 and more": Table(
         "task,run_idx,solved_of_3,verified  a,1,0,1  a,2,1,0  b,1,3,1",
-        [("Marks of 0 and 1 are in 'verified'\\.", "columns")], "a 1/2, b 1/1",
+        [("Marks are in 'verified'\\.", "columns")], "a 1/2, b 1/1",
     ),
     "marks beside a flag": Table(
         "model,task,disable_tool_choice,part_correct  m,a,0,True  m,b,1,True",
-        [("Marks of 0 and 1 are in 'part_correct'\\.", "columns")], "a 1/1, b 1/1",
+        [("Marks are in 'part_correct'\\.", "columns")], "a 1/1, b 1/1",
     ),
     "rates of 0 of episodes": Table(
         "split,success_rate,n_episodes  near,0.0,10.0  far,0.0,10.0",
@@ -286,6 +286,15 @@ PROPOSED = {
         [("if each object is a system", "wide", "columns")],
         "once: 0 1/1, 1 0/1, 2 0/1; twice: 0 1/1, 1 1/1, 2 0/1", name="runs.jsonl",
     ),
+    "words for marks": Table(
+        "model,task,grade_of_it  a,t1,Pass  a,t2,FAIL  b,t1,Pass  b,t2,Pass",
+        [("Marks are in 'grade_of_it'", "columns")], "a: t1 1/1, t2 0/1; b: t1 1/1, t2 1/1",
+    ),
+    "attempts side by side": Table(
+        "model,task,att1,att2,att3  a,t1,1,0,1  a,t2,0,1,1  b,t1,0,0,1  b,t2,1,1,1",
+        [("Marks are in 'att1', 'att2', 'att3'", "columns")],
+        "a: t1 2/3, t2 2/3; b: t1 1/3, t2 3/3",
+    ),
     "ragas": Table(
         "user_input,response,reference,faithfulness  q1,r,x,1.0  q2,r,x,0.0",
         [("'faithfulness'", "columns")], "q1 1/1, q2 0/1",
@@ -293,12 +302,12 @@ PROPOSED = {
     "marks called ex": Table(
         '{"question_id": 1, "sql": "S", "ex": 1, "usefulness": 1.0}'
         '  {"question_id": 0, "sql": "S", "ex": 0, "usefulness": 1.0}',
-        [("Marks of 0 and 1 are in 'ex'\\. Name it:", "columns")], "1 1/1, 0 0/1",
+        [("Marks are in 'ex'\\. Name it:", "columns")], "1 1/1, 0 0/1",
         name="runs.jsonl",
     ),
     "marks called a score of annotation": Table(
         "id,annotation_exact_label,annotation_exact_score  a,x,1.0",
-        [("Marks of 0 and 1 are in 'annotation_exact_score'", "columns")], "a 1/1",
+        [("Marks are in 'annotation_exact_score'", "columns")], "a 1/1",
     ),
     # JSON
     "arrays under another name, and marks within them": Table(
@@ -306,7 +315,7 @@ PROPOSED = {
             {"id": f"q{q}", "first_trial_correct": False, "trial_accuracy": 0.5,
              "trials": [{"trial": t + 1, "correct": t == q} for t in range(2)]} for q in range(2)]},
         [("arrays in 'queries'", "records"),
-         ("Marks of 0 and 1 are in 'trials..\\.correct", "columns")],
+         ("Marks are in 'trials..\\.correct", "columns")],
         "q0 1/2, q1 1/2", name="runs.json",
     ),
     "arrays within objects": Table(
@@ -330,13 +339,13 @@ PROPOSED = {
     "documents whose keys are questions": Table(
         '{"q0": {"query": "x", "summary": {"reward": 0.0}},'
         ' "q1": {"query": "x", "summary": {"reward": 1.0}}}',
-        [("Marks of 0 and 1 are in 'summary.reward'", "columns")], "q0 0/1, q1 1/1",
+        [("Marks are in 'summary.reward'", "columns")], "q0 0/1, q1 1/1",
         name="runs.json",
     ),
     "rows of Every Eval Ever without marks": Table(
         [{"evaluation_id": "e", "sample_id": f"s{n}", "model_id": "m", "evaluation": {"score": n}}
          for n in range(2)],
-        [("Marks of 0 and 1 are in 'evaluation.score'", "columns")], "s0 0/1, s1 1/1",
+        [("Marks are in 'evaluation.score'", "columns")], "s0 0/1, s1 1/1",
         name="runs.jsonl",
     ),
 }  # fmt: skip
@@ -357,6 +366,13 @@ READ = {
         [("question = column 'q'.*outcome = column 'exact_match'",)],
         "a 1/2 and 1 missing, b 1/1", {"missing": "ignore"}),
     "yes and no": Table("q,correct  a,yes  b,no", [("no = 0, yes = 1",)], "a 1/1, b 0/1"),
+    "FAIL and Pass": Table("q,correct  a,Pass  b,FAIL", [("FAIL = 0, Pass = 1",)], "a 1/1, b 0/1"),
+    "wrong and RIGHT": Table("q,correct  a,RIGHT  b,wrong", [("wrong = 0, RIGHT = 1",)],
+                             "a 1/1, b 0/1"),
+    "several kinds of wrong": Table(
+        "model,task,correct  a,t1,True  a,t2,timeout  b,t1,False  b,t2,True", [],
+        "a: t1 1/1, t2 0/1; b: t1 0/1, t2 1/1",
+        {"scores": {0: 0, 1: 1, "timeout": 0}, "success": "score > 0"}),
     "Yes and No": Table("q,correct  a,Yes  b,No", [("No = 0, Yes = 1",)], "a 1/1, b 0/1"),
     "marks called pass": Table(
         '{"id": "x", "tools_match": true, "pass": false}  {"id": "y", "tools_match": true,'
@@ -515,9 +531,9 @@ REFUSED = {
         "task,win,score,outcome  a,True,7.5,out  b,True,2.5,x", {},
         "several could be it: \\['score', 'outcome'\\].*are in 'win'"),
     "constants beside marks": ("task,verdict,exit_code,energy  a,1,0,0.0  b,0,0,0.0", {},
-                               "Marks of 0 and 1 are in 'verdict'\\."),
+                               "Marks are in 'verdict'\\."),
     "a mark that ends like a rate": ("task,generated_ok  a,1  b,0", {},
-                                     "Marks of 0 and 1 are in 'generated_ok'"),
+                                     "Marks are in 'generated_ok'"),
     "nothing": ("trial,condition,success  1,a,  2,a,", {}, "nothing is in 'success'"),
     "maybe": ("q,correct  a,yes  b,maybe", {}, "'maybe' at row 3"),
     "capitals like no word": ("q,correct  a,yes  b,YeS", {}, "'YeS' at row 3"),
@@ -1016,3 +1032,11 @@ def test_earlier_trials_that_lack_some_questions_are_noted(tmp_path):
     assert "3 of 6 questions have none" in printed
     mean = bk.table(fit).query("target == 'questions'")["mean"].iloc[0]
     assert f"{mean:.3f}"[1:] in printed
+
+
+def test_the_metrics_of_several_kinds_of_wrong_are_those_of_right_and_wrong(tmp_path):
+    path = written(tmp_path / "runs.csv", "task,correct  t1,True  t2,timeout  t3,False")
+    report = bk.checks.inspect_source(path, scores={0: 0, 1: 1, "timeout": 0})
+    assert report.metrics == ("pass@1",)
+    fit = bk.evaluate(report.data, "pass@1", rng=1, draws=10)
+    assert fit["observed_data"]["successes"].values.tolist() == [[1, 0, 0]]
