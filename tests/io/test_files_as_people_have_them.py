@@ -292,7 +292,7 @@ PROPOSED = {
     ),
     "attempts side by side": Table(
         "model,task,att1,att2,att3  a,t1,1,0,1  a,t2,0,1,1  b,t1,0,0,1  b,t2,1,1,1",
-        [("Marks are in 'att1', 'att2', 'att3'", "columns")],
+        [("Marks are in 'att1', 'att2'", "columns")],
         "a: t1 2/3, t2 2/3; b: t1 1/3, t2 3/3",
     ),
     "ragas": Table(
