@@ -539,7 +539,7 @@ REFUSED = {
     "guess --n 10 --guess 0.5 --accuracy 0.55": "whole number",
     "guess --n 10 --guess 0.5 --accuracy 2": "--accuracy must lie between 0 and 1",
     "guess --n 0 --guess 0.5": "--n must be at least 1",
-    "guess {one} --guess 3": "--guess must have probabilities between 0 and 1",
+    "evaluate {runs} --column foo=correct": "'foo' is none. Roles are system, question",
     "guess {one} --guess 0.5 -t 0": "--t must be a number of at least 1",
 }  # fmt: skip
 
@@ -553,3 +553,10 @@ def test_bad_input_is_one_line_that_names_options(runs, table, line) -> None:
     refusal = refused(*(word.format(**files) for word in shlex.split(line)))
     assert re.search(REFUSED[line], refusal), refusal
     assert "=..." not in refusal
+
+
+def test_the_command_is_a_module_too() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bayesatk", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("bayesatk 0.")

@@ -495,11 +495,20 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
     for role, name in named.items():
         parts = columns_named(name, names)
         is_number = role == "trials" and "rate" in named and number_of(name) is not None
-        valid = valid and isinstance(role, str) and (role in ROLES or role.startswith(COVARIATE))
         valid = valid and (len(parts) == 1 or role in (*LABELS, *COUNTS, "outcome", "rate"))
         valid = valid and (is_number or all(
             isinstance(part, str | int) and part in names for part in parts))  # fmt: skip
         named[role] = parts if len(parts) > 1 else parts[0]
+    unknown = [
+        role
+        for role in named
+        if not (isinstance(role, str) and (role in ROLES or role.startswith(COVARIATE)))
+    ]
+    if unknown:
+        raise OutcomeError(
+            f"columns must name roles; {shown(unknown[0])} is none. Roles are {', '.join(ROLES)}. "
+            "Leave a column without a role out."
+        )
     if not valid:
         absent = [part for name in named.values() for part in columns_named(name, names)
                   if isinstance(part, str) and part not in names]  # fmt: skip
@@ -576,6 +585,7 @@ def _unclear_roles(
                        for name in (own if isinstance(own, list) else [own])]  # fmt: skip
             marked = []
             hints = f"Counts or rates may be in {shown(guessed)[1:-1]}. "
+            hints += "Trials may be one number for all questions. " * (counts.get("trials") is ...)
             del proposed["outcome"]
             proposed |= counts
     ids = [] if unclear.get("question") != [] else [

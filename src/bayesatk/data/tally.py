@@ -389,7 +389,7 @@ def _with_truths(
         return outcomes
     scores = np.array(list(scale.values()))
     right = scores == 1.0 if success is None else succeeding(success, scores)
-    if success is None and {*scores.tolist()} != {0.0, 1.0}:
+    if success is None and sorted(scores.tolist()) != [0.0, 1.0]:
         raise OutcomeError(
             "truth", " must go with marks that are right or wrong; got scores "
             f"{shown(scores.tolist(), 60)}. Say which succeed: ",
