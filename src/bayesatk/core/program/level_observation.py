@@ -347,7 +347,7 @@ class Levels(Observation):
                 at_end = node == len(tilts) + number
                 if at_end.any():
                     of_end = softmax(np.where(self._scaled == end, log_base, -np.inf), axis=2)
-                    vectors = np.where(at_end[..., None], of_end, vectors)
+                    vectors[at_end] = of_end[np.nonzero(at_end)[0], 0]
             drawn[rows] = vectors
         return drawn
 
