@@ -1,6 +1,6 @@
-"""Marks in scored levels: their probabilities, given the expected score p on a scale from 0 to 1.
+r"""Trials in scored levels: probabilities of the levels, given the expected score p in [0, 1].
 
-    P(level c | p) proportional to b_c exp(t s_c),
+.. math:: P(\text{level } c \mid p) = \frac{b_c e^{t s_c}}{\sum_d b_d e^{t s_d}},
 
 with scores s scaled to [0, 1], a base b that questions have in common, and the tilt t for which the
 expected score is p. That is the exponential family through b (Barndorff-Nielsen 1978), written in
@@ -36,7 +36,7 @@ _MAX_FLOATS_PER_BLOCK = 2_000_000
 
 
 def scaled_scores(scores: Sequence[float]) -> Array:
-    """Scores on the scale from 0 to 1; those that nearly are the same, are.
+    """Return scores on the scale from 0 to 1; those that differ by less than 1e-7 become equal.
 
     Examples
     --------
@@ -52,10 +52,11 @@ def scaled_scores(scores: Sequence[float]) -> Array:
 
 
 def shape_functions(scores: Sequence[float]) -> Array:
-    """Functions of the level that the log of a base is made of; (functions, levels).
+    """Return the functions of the level whose combination is the log of a base.
 
-    The two ends, then polynomials of the score: as many as levels can tell apart, five at most.
-    They are orthogonal to each other, to constants and to the score, and have mean square one.
+    They are indicators of the two ends, then Legendre polynomials of the score: two fewer than
+    there are distinct scores, five at most. They are made orthogonal to constants, to the score and
+    to each other, and have mean square one; shape (functions, levels).
 
     Examples
     --------
@@ -71,7 +72,7 @@ def shape_functions(scores: Sequence[float]) -> Array:
     basis = [np.full(levels, 1.0 / np.sqrt(levels))]
     for column in [s, *ends, *powers]:
         residual = column
-        for _ in range(2):  # once more, for rounding
+        for _ in range(2):  # the second pass removes what rounding left
             residual = residual - sum((vector @ residual) * vector for vector in basis)
         if np.linalg.norm(residual) > 1e-6 * np.sqrt(levels):
             basis.append(residual / np.linalg.norm(residual))

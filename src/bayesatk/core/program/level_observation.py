@@ -199,9 +199,8 @@ class Levels(Observation):
 
     def typical(self, theta: Array) -> Array:
         """Return expected probabilities of levels of a new question; (points, levels)."""
-        blocks = np.array_split(theta, 1 + theta.shape[0] * self._nodes // _MAX_FLOATS_PER_BLOCK)
-        typical = []
-        for block in blocks:
+        floats, typical = len(theta) * _ARRAYS_OVER_NODES * self._nodes, []
+        for block in np.array_split(theta, 1 + floats // _MAX_FLOATS_PER_BLOCK):
             bases = self._tilted(block)
             weight = self._weights(bases, block, np.zeros((len(block), 1)))
             typical.append(self.grid.mean_vectors(bases, weight[:, 0]))
