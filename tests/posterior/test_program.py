@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
+from scipy.special import betaln, expit, logsumexp
+from scipy.stats import norm
 
 import bayesatk as bk
 from bayesatk.core.pooling.judges import JudgeRates
@@ -139,3 +140,30 @@ def test_extreme_counts_are_answered(counts: np.ndarray) -> None:
     assert np.isfinite(posterior.mean).all()
     assert ((posterior.mean >= 0.0) & (posterior.mean <= 1.0)).all()
     assert (posterior.sd >= 0.0).all()
+
+
+@pytest.mark.parametrize(
+    "point",
+    [(2.0, 1.04, -2.2), (-3.5, 0.28, -3.0), (0.0, -0.5, -1.0), (4.0, 1.2, -0.5)],
+)
+def test_effects_of_groups_far_from_zero_are_integrated(point) -> None:
+    """The witness sums over effects evenly; Newton's steps alone go in circles at most of these.
+
+    A point is the typical logit, the log of the sd of groups, and the logit of the icc.
+    """
+    rng = np.random.default_rng(3)
+    group, trials = np.repeat(np.arange(12), 5), 8
+    p = expit(rng.normal(0.0, 1.2, 12)[group] + rng.normal(size=60))
+    right = rng.binomial(trials, p)
+    counts = np.stack([trials - right, right], axis=1)
+    model = CountModel.of(BETA, counts, grouping=Grouping.of(group))
+    predictor, _ = model.part("beta")
+    found = float(predictor.log_likelihood(np.array([point]))[0])
+    mean, log_sd, logit_icc = point
+    z, total = np.linspace(-9.0, 9.0, 3601), np.exp(-logit_icc)
+    logits = (mean + np.exp(log_sd) * z)[:, None]
+    alpha, beta = expit(logits) * total, expit(-logits) * total
+    logs = betaln(alpha + right, beta + trials - right) - betaln(alpha, beta)
+    by_group = logs @ (group[:, None] == np.arange(12)) + norm.logpdf(z)[:, None]
+    exact = float((logsumexp(by_group, axis=0) + np.log(z[1] - z[0])).sum())
+    assert found == pytest.approx(exact, abs=0.01)

@@ -22,7 +22,8 @@ _OFFSETS = 60  # of a table, about
 _NODES = 9  # of the rule for a group's effect
 WIDE_NODES, WIDER = 15, 1.6  # of it, and width, that carry it also without one question
 NEW_NODES = 21  # of the rule for the effect of a new group
-_NEWTON_STEPS = 12
+_NEWTON_STEPS = 30
+_FARTHEST_MODE = 5.5  # sds of groups from zero, where modes are looked for
 _NEAR_MODE = 0.05  # widths from the mode, where a rule may lie
 _FARTHEST = 6.0  # sds of groups from zero, where effects are looked for
 _LARGEST_SD = 4.0  # logits, of groups: more are told apart by no trial
@@ -343,13 +344,17 @@ class Predictor:
         table = self.log_table(theta) if table is None else table
         sd, cells, at = self.group_sd(theta)[:, None], self.cells, self.by_group(theta, table)
         mode = np.zeros((len(theta), cells.groups))
+        low, high = mode - _FARTHEST_MODE * sd, mode + _FARTHEST_MODE * sd
         for _ in range(_NEWTON_STEPS):
             _, slope, bend = at(mode, True)
+            slope -= mode / sd**2
             bend = np.minimum(bend - 1.0 / sd**2, -_LEAST_CURVATURE / sd**2)
-            width = 1.0 / np.sqrt(-bend)
-            move = np.clip((mode / sd**2 - slope) / bend, -3.0 * width, 3.0 * width)
-            moved = np.clip(mode + move, -5.5 * sd, 5.5 * sd)
-            settled = (np.abs(moved - mode) / width).max() < _NEAR_MODE
+            # A step beyond where the slope has changed its sign is half way there instead: far from
+            # the mode a log likelihood is a straight line, and Newton's steps alone may cycle.
+            low, high = np.where(slope > 0.0, mode, low), np.where(slope > 0.0, high, mode)
+            moved = mode - slope / bend
+            moved = np.where((moved > low) & (moved < high), moved, 0.5 * (low + high))
+            settled = (np.abs(moved - mode) * np.sqrt(-bend)).max() < _NEAR_MODE
             mode = moved
             if settled:
                 break
