@@ -1,7 +1,6 @@
 """Numbers as outcomes: what is kept of them, and what is refused."""
 
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -189,20 +188,3 @@ def test_tables_in_parts_have_no_levels_together(tmp_path) -> None:
     with pytest.raises(OutcomeError, match="stream=False"):
         bk.load(path, scores="numbers", stream=True)
     assert bk.load(path, scores="numbers").dataset.sizes["category"] == 2
-
-
-def test_logs_have_numbers_too(tmp_path) -> None:
-    """Rewards of verifiers, of which one trial returned nothing."""
-    rows = [
-        {"example_id": q, "prompt": f"task {q}", "completion": "", "reward": 0.1 * q + 0.03 * t}
-        for q in range(4)
-        for t in range(3)
-    ]
-    path = tmp_path / "results.jsonl"
-    pd.DataFrame(rows).to_json(path, orient="records", lines=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        data = bk.load(path, scores=(0, 1), format="verifiers")
-        passed = bk.load(path, scores=(0, 1), success="score >= 0.3", format="verifiers")
-    assert means(data)[0] == pytest.approx(np.mean([row["reward"] for row in rows]), abs=1e-3)
-    assert passed.successes.values.sum() == sum(row["reward"] >= 0.3 for row in rows)

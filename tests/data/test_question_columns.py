@@ -66,12 +66,3 @@ def test_names_of_results_are_not_taken():
     data = bk.tally(ARRAY.assign_coords(taken), missing="ignore")
     assert set(data.dataset.coords) & set(taken) == {"score"}
     assert data.dataset["score"].dims == ("category",)
-
-
-@pytest.mark.parametrize("metric", ["max@2", "pass@1"])
-def test_results_of_every_kind_keep_them(metric, tmp_path):
-    scores = {0: 0.0, 1: 1.0} if metric == "pass@1" else {0: 0.0, 0.5: 0.5, 1: 1.0}
-    array = ARRAY.where(ARRAY != 0.0, 0.0 if metric == "pass@1" else 0.5)
-    fit = bk.evaluate(bk.tally(array, scores=scores, missing="ignore"), metric, draws=10, rng=1)
-    assert known(fit["constant_data"]) == (DOMAIN, MINUTES)
-    assert known(bk.load_result(bk.save(fit, tmp_path / "fit.zarr"))["constant_data"])[0] == DOMAIN

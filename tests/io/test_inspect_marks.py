@@ -218,8 +218,3 @@ def test_unfinished_logs_are_told(name):
     assert re.search(
         rf"CHECK: {name}\.eval has status '{status}' and \d+ trials of 12", data.card()
     )
-
-
-def test_limits_are_told():
-    data = bk.load(INSPECT / "limited.eval")
-    assert "4 trials of limited.eval were ended by a limit (message)" in data.card()
