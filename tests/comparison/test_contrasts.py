@@ -67,6 +67,12 @@ def test_laws_of_differences(values: list[float]) -> None:
         for name in ("mean", "ci_lower"):
             assert lower[name] == forward[name]
         assert forward["prob_greater"] + forward["prob_smaller"] == pytest.approx(1.0)
+        assert sum(forward[f"prob_{side}_rope"] for side in ("below", "in", "above")) == (
+            pytest.approx(1.0)
+        )
+        assert forward["prob_in_rope"] >= forward["prob_tie"]
+        assert forward["ci_lower"] <= forward["ci_upper"]
+        assert forward["expected_loss"] >= 0.0
         assert forward["prob_tie"] == pytest.approx((np.abs(gap) <= 2.0**-40).mean())
         turned = mirrored(forward)
         for name in ("mean", "prob_greater", "prob_tie", "prob_above_rope", "expected_loss"):

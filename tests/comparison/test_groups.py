@@ -15,7 +15,9 @@ def simulated(rng, groups: int, size: int, sd: float, systems: int = 1) -> tuple
     code = np.repeat(np.arange(groups), size)
     mean = expit(0.4 + sd * rng.normal(size=groups))[code]
     p = rng.beta(2.0 * mean, 2.0 * (1.0 - mean))
-    return rng.binomial(1, p[None, :, None], (systems, len(code), 4)), [f"g{one}" for one in code]
+    return rng.binomial(1, p[None, :, None], (systems, len(code), 4)), [
+        f"g{label}" for label in code
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -23,17 +25,6 @@ def compared():
     runs, groups = simulated(np.random.default_rng(2), 8, 6, 1.0, systems=2)
     data = bk.tally({"a": runs[0], "b": runs[1], "c": runs[0]}, group=groups)
     return bk.compare(bk.evaluate(data, "pass@1", group="group", rng=1, draws=400))
-
-
-@pytest.mark.long
-def test_systems_with_the_same_data_are_alike_everywhere(compared) -> None:
-    for name in ("comparison", "group_comparison"):
-        same = compared[name]["pass_at_k"].sel(system="a", other="c")
-        assert same.sel(contrast="prob_greater").values == pytest.approx(0.5, abs=0.03)
-        turned = compared[name]["pass_at_k"]
-        difference = turned.sel(system="a", other="b", contrast="mean").values
-        mirrored = turned.sel(system="b", other="a", contrast="mean").values
-        assert difference == pytest.approx(-mirrored)
 
 
 def test_differences_are_those_of_the_means(compared) -> None:
@@ -70,15 +61,16 @@ def test_criticise_weighs_one_level_against_two() -> None:
     for sd, flagged_one, flagged_two in ((2.0, True, False), (0.0, False, False)):
         runs, groups = simulated(rng, 12, 8, sd)
         data = bk.tally(runs[0], group=groups)
-        one = bk.evaluate(data, "pass@1", difficulty="beta", group=False, draws=250, rng=1)
-        two = bk.evaluate(data, "pass@1", group="group", draws=250, rng=1)
+        one_level = bk.evaluate(data, "pass@1", difficulty="beta", group=False, draws=250, rng=1)
+        two_levels = bk.evaluate(data, "pass@1", group="group", draws=250, rng=1)
         rows = [
-            bk.checks.criticise(each, rng=1).set_index("check").loc["groups"] for each in (one, two)
+            bk.checks.criticise(each, rng=1).set_index("check").loc["groups"]
+            for each in (one_level, two_levels)
         ]
         assert [row["flagged"] for row in rows] == [flagged_one, flagged_two]
         assert rows[0]["observed"] + rows[1]["observed"] == pytest.approx(1.0)
-        ratio = log_evidence_ratio(Result.of(two), 0)
-        evidence = [model_of(Result.of(each), 0).log_evidence() for each in (two, one)]
+        ratio = log_evidence_ratio(Result.of(two_levels), 0)
+        evidence = [model_of(Result.of(each), 0).log_evidence() for each in (two_levels, one_level)]
         assert ratio == pytest.approx(evidence[0] - evidence[1], abs=1e-6)
         assert f"{np.exp(abs(ratio)):.3g}" in rows[0]["sentence"] or abs(ratio) >= 20.0
 

@@ -75,9 +75,9 @@ def test_pairs_ranks_and_tiers_tell_one_story(board: xr.DataTree) -> None:
         held = board["leaderboard"]["prob_rank"].sel(metric="pass@2", target=target)
         np.testing.assert_array_equal(ranks.transpose("system", "rank"), held)
         separated = board["leaderboard"]["separated"].sel(metric="pass@2", target=target)
-        own = pairs.query("target == @target")
-        assert len(own) == 15
-        for row in own.to_dict("records"):
+        of_target = pairs.query("target == @target")
+        assert len(of_target) == 15
+        for row in of_target.to_dict("records"):
             ways = [("system", "other"), ("other", "system")]
             first, second = (
                 separated.sel(system=row[one], other=row[other]).item() for one, other in ways

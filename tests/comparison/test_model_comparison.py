@@ -152,7 +152,7 @@ def test_what_cannot_be_saved_leaves_the_old_file_alone(tmp_path) -> None:
     with pytest.raises(ValueError, match=r"numbers and text to be saved.*Nothing was written"):
         bk.save(odd, path)
     assert bk.load_result(path).identical(fit)
-    assert [one.name for one in tmp_path.iterdir()] == ["fit.nc"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["fit.nc"]
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

@@ -281,8 +281,8 @@ def test_reruns_stay_within_the_floor_and_ordered_systems_are_not_suspected():
         data = bk.tally(np.stack(list(runs.values())), trials=8, systems=list(runs))
         fit = bk.evaluate(data, "pass@1", difficulty="beta", draws=8, rng=seed)
         floor = bk.decide.noise_floor(fit).set_index("system").loc["weak", "floor"]
-        one, two = rng.binomial(1, p, (2, 200, 60)).mean(axis=2)
-        inside += float((np.abs(one - two) <= floor + 1e-9).mean())
+        first, second = rng.binomial(1, p, (2, 200, 60)).mean(axis=2)
+        inside += float((np.abs(first - second) <= floor + 1e-9).mean())
         rows = bk.checks.question_table(fit).groupby("system")["suspicious"].any()
         suspected += bool(rows["strong"])
     assert inside / size > 0.94

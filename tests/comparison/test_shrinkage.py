@@ -17,13 +17,13 @@ def _by_sums(mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.n
     logs, means, seconds = [], [], []
     for t in spreads:
         total = covariance + t**2 * np.eye(size)
-        inverse, one = np.linalg.inv(total), np.ones(size)
-        precision = one @ inverse @ one
-        beta = one @ inverse @ mean / precision
+        inverse, ones = np.linalg.inv(total), np.ones(size)
+        precision = ones @ inverse @ ones
+        beta = ones @ inverse @ mean / precision
         # Flat beta integrated out: density at its estimate times sqrt(2 pi / precision).
-        logs.append(multivariate_normal.logpdf(mean, beta * one, total) - 0.5 * np.log(precision))
+        logs.append(multivariate_normal.logpdf(mean, beta * ones, total) - 0.5 * np.log(precision))
         gain = t**2 * inverse
-        pull = one - gain @ one
+        pull = ones - gain @ ones
         centre = gain @ mean + beta * pull
         within = t**2 * np.eye(size) - t**4 * inverse + np.outer(pull, pull) / precision
         means.append(centre)

@@ -37,23 +37,23 @@ def test_against_simulated_guessers(pooling) -> None:
     for system in range(2):
         c, n = data.successes.values[system], data.trials.values[system]
         guesses = rng.binomial(n, chance, (size, 6, 12)).sum(axis=2).max(axis=1)
-        own = group.isel(system=system)
+        of_system = group.isel(system=system)
         error = 4.5 * guesses.std() / n.sum() / np.sqrt(size)
-        assert abs(float(own["expected_best"]) - guesses.mean() / n.sum()) < error
+        assert abs(float(of_system["expected_best"]) - guesses.mean() / n.sum()) < error
         share = (guesses >= c.sum()).mean()
-        assert abs(float(own["p_value"]) - share) < 4.5 * 0.5 / np.sqrt(size)
+        assert abs(float(of_system["p_value"]) - share) < 4.5 * 0.5 / np.sqrt(size)
         # A new run, from the stored draws of p, against a new best.
         p = fit["posterior"]["p"].isel(system=system).values.reshape(-1, 12)
         runs = rng.binomial(n, p).sum(axis=1)
         best = guesses[rng.integers(0, size, len(runs))]
-        slack = 4.5 * 0.5 / np.sqrt(len(runs)) + 4.5 * float(own["prob_beats_error"])
-        assert abs(float(own["prob_beats"]) - (runs > best).mean()) < slack
-        assert abs(float(own["prob_ties"]) - (runs == best).mean()) < slack
-        draws = fit["posterior"]["bayes"].isel(system=system) > float(own["expected_best"])
+        slack = 4.5 * 0.5 / np.sqrt(len(runs)) + 4.5 * float(of_system["prob_beats_error"])
+        assert abs(float(of_system["prob_beats"]) - (runs > best).mean()) < slack
+        assert abs(float(of_system["prob_ties"]) - (runs == best).mean()) < slack
+        draws = fit["posterior"]["bayes"].isel(system=system) > float(of_system["expected_best"])
         shares = draws.mean(("chain", "draw")).values
-        slack = 4.5 * 0.5 / np.sqrt(10_000) + 4.5 * own["prob_exceeds_error"].values
-        assert (np.abs(own["prob_exceeds"].values - shares) < slack).all()
-        assert float(own["prob_exceeds_error"].sel(target="questions")) == 0.0
+        slack = 4.5 * 0.5 / np.sqrt(10_000) + 4.5 * of_system["prob_exceeds_error"].values
+        assert (np.abs(of_system["prob_exceeds"].values - shares) < slack).all()
+        assert float(of_system["prob_exceeds_error"].sel(target="questions")) == 0.0
 
 
 @pytest.mark.long

@@ -47,8 +47,8 @@ def fit(data):
 
 @pytest.fixture(scope="module")
 def compared(fit):
-    chosen = bk.evaluate(fit_data(fit), "pass@1 bayes", pooling="none", rng=1)
-    return bk.compare(chosen, rope=0.05)
+    unpooled = bk.evaluate(fit_data(fit), "pass@1 bayes", pooling="none", rng=1)
+    return bk.compare(unpooled, rope=0.05)
 
 
 def fit_data(fit):
@@ -175,12 +175,12 @@ def test_hostile_names_are_drawn_as_they_are(named):
         plots.plot_baseline(bk.guessing.random_baseline(named, 0.25, t=5, rng=1), 0.25),
     ):
         shown = texts(plot)
-        assert any(r"\$x_1^" in one for one in shown)
+        assert any(r"\$x_1^" in text for text in shown)
         drawn = [
             t for t in plot.get_viz("figure").findobj(matplotlib.text.Text) if "x_1" in t.get_text()
         ]
         assert not any(t._preprocess_math(t.get_text())[1] for t in drawn)
-        assert max(len(line) for one in shown for line in one.split("\n")) < 130
+        assert max(len(line) for text in shown for line in text.split("\n")) < 130
     texts(plots.plot_difference(compared))
 
 
@@ -428,13 +428,17 @@ def test_every_rank_shade_is_readable():
 
 
 def test_shrinkage_is_exact_and_grouped(data, fit):
-    kept = bk.evaluate(data, "pass@1", keep=["p"], draws=50, rng=1)
-    for result in (fit, kept):
+    with_p = bk.evaluate(data, "pass@1", keep=["p"], draws=50, rng=1)
+    for result in (fit, with_p):
         plot = plots.plot_shrinkage(result, "a")
         drawn = np.concatenate(
-            [one.get_offsets() for one in plot.viz["questions"]["value"].values.ravel() if one]
+            [
+                marker.get_offsets()
+                for marker in plot.viz["questions"]["value"].values.ravel()
+                if marker
+            ]
         )
-        exact = kept["closed_form"]["p"].sel(system="a", statistic="mean").values
+        exact = with_p["closed_form"]["p"].sel(system="a", statistic="mean").values
         raw = data.successes.sel(system="a").values / 4
         points = {(r, round(m, 9)) for r, m in zip(raw, exact, strict=True)}
         assert {(r, round(m, 9)) for r, m in drawn} == points
@@ -455,12 +459,12 @@ def test_shrinkage_of_draws(fit):
     del sampled["closed_form"]
     with pytest.raises(ValueError, match=r"keep=\['p'\]"):
         plots.plot_shrinkage(sampled)
-    kept = bk.evaluate(fit_data(fit), "pass@1", pooling="none", keep=["p"], draws=50, rng=1)
-    del kept["closed_form"]
-    (points, *_) = plots.plot_shrinkage(kept, "a").viz["questions"]["value"].values.ravel()[-1:]
+    with_p = bk.evaluate(fit_data(fit), "pass@1", pooling="none", keep=["p"], draws=50, rng=1)
+    del with_p["closed_form"]
+    (points, *_) = plots.plot_shrinkage(with_p, "a").viz["questions"]["value"].values.ravel()[-1:]
     rate, mean = points.get_offsets()[0]
-    alike = kept["observed_data"]["successes"].sel(system="a").values == 4 * rate
-    draws = kept["posterior"]["p"].sel(system="a").mean(("chain", "draw")).values
+    alike = with_p["observed_data"]["successes"].sel(system="a").values == 4 * rate
+    draws = with_p["posterior"]["p"].sel(system="a").mean(("chain", "draw")).values
     assert mean == pytest.approx(draws[alike].mean())
 
 
@@ -471,10 +475,10 @@ def test_difficulty_draws_the_cdf_and_the_rates(data, fit):
     for x, y in zip(steps.get_xdata(), steps.get_ydata(), strict=True):
         assert y in (pytest.approx((rates <= x).mean()), 0.0)
     line = plot.get_viz("median")
-    every = fit["difficulty"].to_dataset().sel(system="b").stack(s=("chain", "draw"))
-    own = every.isel(s=slice(None, None, 4)).transpose("s", ...)
-    atoms = np.stack([own["never"].values, own["always"].values], axis=1)
-    drawn = Nodes.of_moments(*(own[name].values for name in ("mean", "icc", "share")), atoms)
+    draws = fit["difficulty"].to_dataset().sel(system="b").stack(s=("chain", "draw"))
+    thinned = draws.isel(s=slice(None, None, 4)).transpose("s", ...)
+    atoms = np.stack([thinned["never"].values, thinned["always"].values], axis=1)
+    drawn = Nodes.of_moments(*(thinned[name].values for name in ("mean", "icc", "share")), atoms)
     np.testing.assert_array_equal(
         line.get_ydata(), np.quantile(drawn.cdf(line.get_xdata()[None]), 0.5, axis=0)
     )

@@ -44,11 +44,11 @@ def test_lazy_and_eager_tallies_are_the_same(kind, chunks) -> None:
     labels = {"system": ["a", "b"], "question": [f"q{i}" for i in range(30)]}
     eager = xr.DataArray(marks, dims=DIMS, coords=labels)
     lazy = eager.copy(data=da.from_array(marks, chunks=chunks))
-    for part, whole in (
+    for lazy_part, whole in (
         (lazy, eager), (lazy.transpose("trial", "question", "system"), eager),
         (lazy.sel(system="a"), eager.sel(system="a")),
     ):  # fmt: skip
-        counted, expected = (bk.tally(each, **options).dataset for each in (part, whole))
+        counted, expected = (bk.tally(each, **options).dataset for each in (lazy_part, whole))
         xr.testing.assert_identical(counted, expected)
 
 
@@ -150,8 +150,8 @@ def test_an_array_larger_than_its_memory_is_tallied() -> None:
     def block(block_info=None) -> np.ndarray:
         first = block_info[None]["array-location"][1][0]
         rows = np.arange(first, first + chunks[1])
-        own = (rows[:, None] + np.arange(chunks[2])) % 4 == 0
-        return own[None].astype(np.int8)
+        marks = (rows[:, None] + np.arange(chunks[2])) % 4 == 0
+        return marks[None].astype(np.int8)
 
     lazy = da.map_blocks(block, chunks=da.core.normalize_chunks(chunks, shape), dtype=np.int8)
     tracemalloc.start()
@@ -205,18 +205,18 @@ ASKED = {
 @pytest.mark.parametrize("kind", ASKED)
 def test_systems_evaluated_on_a_cluster_are_the_same(client, kind) -> None:
     data, metrics, options = ASKED[kind]
-    here = bk.evaluate(data, metrics, draws=50, rng=1, **options)
-    there = bk.evaluate(data, metrics, draws=50, rng=1, client=client, **options)
-    there.attrs["created_at"] = here.attrs["created_at"]
+    local = bk.evaluate(data, metrics, draws=50, rng=1, **options)
+    remote = bk.evaluate(data, metrics, draws=50, rng=1, client=client, **options)
+    remote.attrs["created_at"] = local.attrs["created_at"]
     # Matrix products on one thread and on several differ in their last bits.
-    xr.testing.assert_allclose(there, here, rtol=1e-10, atol=1e-12)
+    xr.testing.assert_allclose(remote, local, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.long
 def test_a_table_of_dask_is_counted_by_a_cluster(client) -> None:
     table = long_table()
-    there = bk.tally(parts_of(table, 9), missing="ignore")
-    xr.testing.assert_identical(there.dataset, bk.tally(table, missing="ignore").dataset)
+    counted = bk.tally(parts_of(table, 9), missing="ignore")
+    xr.testing.assert_identical(counted.dataset, bk.tally(table, missing="ignore").dataset)
 
 
 @pytest.mark.long
@@ -224,11 +224,11 @@ def test_systems_criticised_and_reported_on_a_cluster_are_the_same(client, tmp_p
     pytest.importorskip("matplotlib")
     data = bk.tally(dict(zip("abcd", RUNS, strict=True)))
     fit = bk.evaluate(data, ["pass@1", "pass@2"], difficulty="beta", draws=50, rng=1)
-    checked, again = (bk.checks.criticise(fit, rng=1, client=own) for own in (None, client))
+    checked, again = (bk.checks.criticise(fit, rng=1, client=cluster) for cluster in (None, client))
     pd.testing.assert_frame_equal(again, checked, rtol=1e-10, atol=1e-12)
     compared, words, numbers = bk.compare(fit), [], []
-    for own in (None, client):
-        path = bk.report(compared, tmp_path / "page.html", client=own)
+    for cluster in (None, client):
+        path = bk.report(compared, tmp_path / "page.html", client=cluster)
         page = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "", path.read_text(encoding="utf-8"))
         words.append(re.split(NUMBER, page))
         numbers.append(np.array(re.findall(NUMBER, page), float))

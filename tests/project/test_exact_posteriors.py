@@ -37,13 +37,13 @@ def below(nodes, density, place):
 @pytest.mark.parametrize("name", DATA)
 def test_statistics_are_those_of_a_gauss_rule_in_logs_of_alpha_and_beta(name) -> None:
     """Gauss-Legendre over log(alpha/beta) and log(alpha+beta), with the Jacobian by hand."""
-    kept, data = json.loads(FILE.read_text())[name], DATA[name]()
+    stored, data = json.loads(FILE.read_text())[name], DATA[name]()
     y, n = data.successes.values[0], data.trials.values[0]
-    assert (kept["y"], kept["n"]) == (y.tolist(), n.tolist())
-    told, (a, b) = kept["statistics"], kept["icc_prior"]
-    assert len(told) == len(y) + 2
+    assert (stored["y"], stored["n"]) == (y.tolist(), n.tolist())
+    statistics, (a, b) = stored["statistics"], stored["icc_prior"]
+    assert len(statistics) == len(y) + 2
     nodes, weights = np.polynomial.legendre.leggauss(300)
-    m, sd = told["mean_p"]["mean"], told["mean_p"]["sd"]
+    m, sd = statistics["mean_p"]["mean"], statistics["mean_p"]["sd"]
     centre, half = np.log(m / (1.0 - m)), 12.0 * sd / (m * (1.0 - m))
     ratio = (centre + half * nodes)[:, None]  # logit of the mean
     log_total = (9.0 + 13.0 * nodes)[None, :]  # alpha + beta from 0.02 to 4e9
@@ -58,15 +58,15 @@ def test_statistics_are_those_of_a_gauss_rule_in_logs_of_alpha_and_beta(name) ->
         first = float((share * values).sum())
         spread = float(np.sqrt((share * (values - first) ** 2).sum()))
         # gamma functions of 4e9 lose digits, of a density that is next to nothing there
-        assert first == pytest.approx(told[name]["mean"], abs=1e-4 * told[name]["sd"])
-        assert spread == pytest.approx(told[name]["sd"], rel=1e-4)
+        assert first == pytest.approx(statistics[name]["mean"], abs=1e-4 * statistics[name]["sd"])
+        assert spread == pytest.approx(statistics[name]["sd"], rel=1e-4)
     for label, level in (("q5", 0.05), ("q50", 0.5), ("q95", 0.95)):
-        place = (logit(told["mean_p"][label]) - centre) / half
-        assert below(nodes, share.sum(axis=1) / weights, place) == pytest.approx(level, abs=1e-4)
-        place = (logit(1.0 - told["icc"][label]) - 9.0) / 13.0  # the larger the icc, the less
-        above = below(nodes, share.sum(axis=0) / weights, place)
+        at = (logit(statistics["mean_p"][label]) - centre) / half
+        assert below(nodes, share.sum(axis=1) / weights, at) == pytest.approx(level, abs=1e-4)
+        at = (logit(1.0 - statistics["icc"][label]) - 9.0) / 13.0  # the larger the icc, the less
+        above = below(nodes, share.sum(axis=0) / weights, at)
         assert above == pytest.approx(1.0 - level, abs=1e-4)
     for i in (1, len(y)):
         value = float((share * (mean * total + y[i - 1]) / (total + n[i - 1])).sum())
-        told_p = told[f"p[{i}]"]
+        told_p = statistics[f"p[{i}]"]
         assert value == pytest.approx(told_p["mean"], abs=1e-4 * told_p["sd"])

@@ -58,4 +58,6 @@ def detected(file):
 def test_every_format_has_a_command(logs):
     """Told by the files that the commands read; summaries hold no trials."""
     read = set().union(*(formats_of(shlex.split(command), logs) for _, command in ROWS))
-    assert read >= set(LOGS) - {one.name for one in LOGS.values() if one.summary}
+    assert read >= set(LOGS) - {
+        log_format.name for log_format in LOGS.values() if log_format.summary
+    }

@@ -29,10 +29,10 @@ def names() -> dict[str, object]:
 
     lines = "\n".join(CELL.findall(PAGE.read_text())).splitlines()
     code = "\n".join(line for line in lines if not line.startswith(":tags:"))
-    found: dict[str, object] = {}
-    exec(compile(code, str(PAGE), "exec"), found)
+    computed: dict[str, object] = {}
+    exec(compile(code, str(PAGE), "exec"), computed)
     pyplot.close("all")
-    return found
+    return computed
 
 
 def test_every_number_in_the_text_is_computed(names) -> None:

@@ -35,9 +35,9 @@ def test_the_header_of_a_page_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.syspath_prepend(ROOT / "docs" / "_extensions")
     from to_run import to_install
 
-    told = {page: to_install(page.read_text()) for page in PAGES}
-    assert all(".[plots" in words and "jupyterlab" in words for words in told.values())
-    for page, words in told.items():
+    headers = {page: to_install(page.read_text()) for page in PAGES}
+    assert all(".[plots" in words and "jupyterlab" in words for words in headers.values())
+    for page, words in headers.items():
         text = page.read_text()
         for package in ("polars", "scorio"):
             if re.search(rf"^\s*(?:from|import) {package}\b", text, re.MULTILINE):

@@ -39,9 +39,9 @@ def test_public_names_exist_and_are_documented(place: ModuleType, name: str) -> 
 
 
 def test_unknown_names_are_unknown() -> None:
-    for place in (bk, bk.published):
-        with pytest.raises(AttributeError, match=rf"'{place.__name__}' has no attribute 'nothing'"):
-            _ = place.nothing
+    for room in (bk, bk.published):
+        with pytest.raises(AttributeError, match=rf"'{room.__name__}' has no attribute 'nothing'"):
+            _ = room.nothing
 
 
 def _modules_after(code: str) -> set[str]:
@@ -122,8 +122,8 @@ def test_twins_and_plots_name_each_other(one: str, other: str) -> None:
 
 
 def test_see_also_names_what_exists() -> None:
-    for place, name in NAMES:
-        text = inspect.getdoc(getattr(place, name)) or ""
+    for room, name in NAMES:
+        text = inspect.getdoc(getattr(room, name)) or ""
         for target in re.findall(r"^bayesatk\.([\w.]+)(?:, | : )", text, re.MULTILINE):
             assert inspect.getdoc(_public(target)), f"{name}: See Also {target}"
 
@@ -137,9 +137,9 @@ def test_functions_that_messages_and_docstrings_name_exist() -> None:
 
 def test_docstrings_of_what_a_user_calls_have_examples_and_counterparts() -> None:
     """Datasets, the short array functions and errors have a source in place of counterparts."""
-    for place, name in NAMES:
-        owner = _public(name) if place is bk else getattr(place, name)
-        alone = place in (bk.published, bk.datasets) or name.startswith("Outcome")
+    for room, name in NAMES:
+        owner = _public(name) if room is bk else getattr(room, name)
+        alone = room in (bk.published, bk.datasets) or name.startswith("Outcome")
         if name in ROOMS or alone or name in ("SelectedSkill", "PValueRange"):
             continue
         assert "\nSee Also\n---" in (inspect.getdoc(owner) or ""), name
@@ -149,9 +149,9 @@ def test_the_reference_lists_every_public_name_once() -> None:
     text = (ROOT / "docs/api.md").read_text()
     listed: list[str] = []
     for block in re.findall(r"```\{eval-rst\}\n(.*?)```", text, re.DOTALL):
-        place = re.findall(r"currentmodule:: (\S+)", block)[0]
-        listed += [f"{place}.{name}" for name in re.findall(r"^   (\w+)$", block, re.MULTILINE)]
-    public = [f"{place.__name__}.{name}" for place, name in NAMES if name not in ROOMS]
+        room = re.findall(r"currentmodule:: (\S+)", block)[0]
+        listed += [f"{room}.{name}" for name in re.findall(r"^   (\w+)$", block, re.MULTILINE)]
+    public = [f"{room.__name__}.{name}" for room, name in NAMES if name not in ROOMS]
     assert sorted(listed) == sorted(public)
 
 

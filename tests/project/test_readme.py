@@ -95,8 +95,8 @@ def test_the_runs_to_try_are_simulated_with_a_better_system() -> None:
     p = rng.beta(0.5, 0.5, 80)[:, None]
     marks = {"base": rng.binomial(1, p, (80, 5)), "tuned": rng.binomial(1, p**0.7, (80, 5))}
     data = bk.load(README.parent / "runs.csv")
-    for system, one in marks.items():
-        assert data.successes.sel(system=system).values.tolist() == one.sum(axis=1).tolist()
+    for system, simulated in marks.items():
+        assert data.successes.sel(system=system).values.tolist() == simulated.sum(axis=1).tolist()
 
 
 def test_links_lead_somewhere() -> None:

@@ -115,7 +115,6 @@ def test_a_proposed_option_is_taken(line, remedy, filled, tmp_path, monkeypatch)
 
 SHELVES = (bk, bk.checks, bk.decide, bk.guessing, bk.metrics, bk.models, bk.plots, bk.priors)
 PUBLIC = {name: getattr(shelf, name) for shelf in SHELVES for name in shelf.__all__}
-IN_PYMC = {"coords", "dims", "observed", "var_names"}  # arguments of PyMC and ArviZ
 
 
 def messages() -> Iterator[tuple[str, str]]:
@@ -126,9 +125,9 @@ def messages() -> Iterator[tuple[str, str]]:
         skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
             if isinstance(node, ast.JoinedStr):
-                parts = [getattr(part, "value", None) for part in node.values]
-                text = "".join(part if isinstance(part, str) else "{}" for part in parts)
-                skipped |= {id(part) for part in ast.walk(node)}
+                parts = [getattr(piece, "value", None) for piece in node.values]
+                text = "".join(piece if isinstance(piece, str) else "{}" for piece in parts)
+                skipped |= {id(piece) for piece in ast.walk(node)}
             elif isinstance(node, ast.Constant) and id(node) not in skipped:
                 text = str(node.value)
             else:
@@ -137,9 +136,11 @@ def messages() -> Iterator[tuple[str, str]]:
 
 
 def parameters(function: object) -> set[str]:
-    known = inspect.signature(function).parameters.values()
-    variadic = any(each.kind == each.VAR_KEYWORD for each in known)
-    return {each.name for each in known} | ({"group", "covariates"} if variadic else set())
+    declared = inspect.signature(function).parameters.values()
+    variadic = any(parameter.kind == parameter.VAR_KEYWORD for parameter in declared)
+    return {parameter.name for parameter in declared} | (
+        {"group", "covariates"} if variadic else set()
+    )
 
 
 def test_names_and_arguments_that_messages_propose_exist() -> None:
