@@ -1,5 +1,8 @@
 """``python -m bayesatk``: the command ``bayesatk``."""
 
+import sys
+
 from bayesatk.cli.app import app
 
-app(prog_name="bayesatk")
+sys.argv[0] = "bayesatk"  # as results say by which command they were made
+app()

@@ -90,6 +90,8 @@ def test_the_page_says_what_was_found_from_the_same_numbers(page, fit, data) -> 
         assert words in parts.text
     assert fit.attrs["input_sha256"] in parts.text
     assert data.card().splitlines()[0] in parts.text
+    assert f"bayesatk {bk.__version__}; numpy " in parts.text
+    assert '{"' not in parts.text
     for cells in ("[0.", "like these", "P(best)", "shrunken mean", "observed accuracy"):
         assert cells in parts.text
 

@@ -306,8 +306,12 @@ def _provenance(result: Result) -> list[tuple[str, str]]:
     origin = provenance(result)
     rows = []
     for name, value in origin.items():
-        if value in (None, [], "") or name in ("notes", "citations"):
+        if value in (None, [], "") or name in ("notes", "citations", "prior"):  # said above
             continue
-        text = value if isinstance(value, str | int | float) else json.dumps(value)
-        rows.append((name.replace("_", " "), str(text)))
+        items = value.items() if isinstance(value, dict) else value
+        if not isinstance(items, str | int | float):
+            items = "; ".join(
+                one if isinstance(one, str) else " ".join(map(str, one)) for one in items
+            )
+        rows.append((name.replace("_", " "), str(items)))
     return rows
