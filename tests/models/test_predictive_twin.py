@@ -40,6 +40,14 @@ STUDIES = {
     "judge": ("pass@1", {"judge": bk.JudgeError(18, 20, 2, 20)}),
     "known truth": ("pass@1", {}),
     "categories": ("mean", {"prior": bk.priors.DirichletHyperPrior(), "group": GROUP}),
+    "earlier levels": (
+        "mean",
+        {
+            "prior": HyperPrior(icc=(2.0, 4.0), families="inflated", shape_scale=0.3),
+            "prior_trials": ([[0], [2], [1], [2], [2], [0]], None),
+            "prior_weight": 0.5,
+        },
+    ),
     "levels": ("mean", {"prior": HyperPrior(icc=(2.0, 4.0), families="beta", shape_scale=0.3)}),
 }
 
@@ -55,7 +63,11 @@ def at_draws_of_the_prior(name: str, size: int):
         data = bk.tally(scores, scores="numbers")
     if "prior_trials" in options:
         counts, trials = options["prior_trials"]
-        options = options | {"prior_trials": bk.tally(np.array(counts), trials=np.array(trials))}
+        if trials is None:
+            earlier = bk.tally(counts, scores="numbers")
+        else:
+            earlier = bk.tally(np.array(counts), trials=np.array(trials))
+        options = options | {"prior_trials": earlier}
     plain = {
         "pooling": "partial", "prior": None, "success": None, "prior_trials": None, "judge": None,
         "prior_weight": 1.0, "answer_prior": None, "ci_prob": 0.95, "keep": (), "group": None,

@@ -109,7 +109,6 @@ def test_evidence_of_every_law_by_sequential_monte_carlo(options) -> None:
     stages = trace["sample_stats"]["log_marginal_likelihood"].values
     found = [float(np.ravel(of_chain)[-1]) for of_chain in stages]
     exact = float(bk.checks.log_evidence(bk.evaluate(data, metric, rng=1, **options)).item())
-    if options != {"prior": bk.priors.HyperPrior(families="beta")}:  # whose potential has an order
-        counts = data.dataset["count"].values[0] if scored else np.stack([RIGHT, 4 - RIGHT], -1)
-        exact += log_orders(counts)
+    counts = data.dataset["count"].values[0] if scored else np.stack([RIGHT, 4 - RIGHT], -1)
+    exact += log_orders(counts)
     assert np.mean(found) == pytest.approx(exact, abs=0.1)

@@ -52,7 +52,7 @@ def build(
         two components in no order and the ``share`` of the first. Of judges ``sensitivity`` and
         ``false_positive_rate``. Observed are ``successes``, or the ``count`` of categories, by
         system and question: prior and posterior predictive sampling, ``pm.compute_log_likelihood``
-        and ``az.loo`` work. (Where scores have an order the likelihood is a potential.)
+        and ``az.loo`` work.
 
     Notes
     -----

@@ -2,8 +2,7 @@
 
 Log-likelihoods are of a question's counts with its own p integrated, and replicates are of new
 questions: models without p of the questions, and without their earlier trials and known truth, take
-the place of those that were sampled. Only for scores in an order, whose likelihood is a potential,
-both come from the law in the draws.
+the place of those that were sampled.
 """
 
 import logging
@@ -93,11 +92,6 @@ class Predictive:
         return groups
 
     @property
-    def _ordered(self) -> bool:
-        """Whether scores have an order, so that the likelihood is a potential."""
-        return bool(self.study.scale.axes) and isinstance(self.study.prior, HyperPrior)
-
-    @property
     def _judged_earlier(self) -> bool:
         """Whether a judge marked earlier trials, whose likelihood has no integral."""
         earlier = self.study.prior_counts
@@ -156,10 +150,6 @@ class Predictive:
         study = self.study
         if self._judged_earlier:
             return None
-        if self._ordered:
-            return self._by_law(lambda system, law, questions: law.log_counts(
-                study.counts[system, questions]
-            ))  # fmt: skip
 
         def logs(family: str) -> dict[str, Array]:
             model, trace = self.models[family], self.traces[family]
@@ -182,9 +172,6 @@ class Predictive:
         """Return counts of new questions, a set for every draw."""
         study = self.study
         name, dims = study.scale.variable, (*DRAWS, "question", *study.scale.axes)
-        if self._ordered:
-            counts = self._by_law(self._counts_of_levels)
-            return self._labelled({name: (dims, stored_counts(study, counts))})
 
         def drawn(family: str) -> dict[str, Array]:
             with _quietly():
@@ -196,37 +183,6 @@ class Predictive:
 
         counts = self._of_families(drawn, self._family)[name]
         return self._labelled({name: (dims, stored_counts(study, counts))})
-
-    def _counts_of_levels(self, system: int, levels: Any, questions: Ints) -> Array:
-        """Draw counts of new questions; (draws, questions, levels)."""
-        study = self.study
-        trials = study.outcomes.trials.values[system, questions]
-        nothing = np.zeros(len(study.scale.scores))
-        p = levels.draw_p(nothing, len(questions), self.rng)
-        return study.scale.draw_counts(trials, p, self.rng).astype(float)
-
-    def _by_law(
-        self, work: Callable[[int, Any, Ints], Array], source: xr.Dataset | None = None,
-        averaged: Sequence[Any] | None = None,
-    ) -> Array:  # fmt: skip
-        """Return values (chain, draw, system, question, ...) by the laws of scored levels."""
-        study = self.study
-        if source is None:
-            source = next(iter(self.traces.values()))["posterior"].to_dataset()
-            averaged = None if self.averaged is None else self.averaged.difficulties
-        assert averaged is not None
-        by_system = []
-        for system in range(len(study.outcomes.systems)):
-            law, parts = traced_laws(study, source, system, averaged[system]), []
-            assert law is not None
-            places = []
-            for questions, moved in law.alike():
-                parts.append(work(system, moved.levels, questions))
-                places.append(questions)
-            order = np.argsort(np.concatenate(places))
-            by_system.append(np.concatenate(parts, axis=1)[:, order])
-        values = np.stack(by_system, axis=1)
-        return values.reshape(source.sizes["chain"], source.sizes["draw"], *values.shape[1:])
 
     # Priors
 
@@ -312,15 +268,12 @@ class Predictive:
         groups = {"prior": self._labelled(known, prior=True)}
         if counted:
             dims = (*DRAWS, "question", *study.scale.axes)
-            if self._ordered:
-                counts = self._by_law(self._counts_of_levels, source, difficulties)
-            else:
-                counts = self._of_families(
-                    lambda name: {
-                        "": drawn[name]["prior_predictive"][variable].transpose(*dims).values
-                    },
-                    family,
-                )[""]
+            counts = self._of_families(
+                lambda name: {
+                    "": drawn[name]["prior_predictive"][variable].transpose(*dims).values
+                },
+                family,
+            )[""]
             stored = {variable: (dims, stored_counts(study, counts))}
             groups["prior_predictive"] = self._labelled(stored, prior=True)
         return groups
@@ -328,7 +281,7 @@ class Predictive:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Let PyMC leave out potentials, of an improper prior and of scores in an order, in silence."""
+    """Let PyMC leave out the potential of an improper prior, without saying what is drawn."""
     logger = logging.getLogger("pymc")
     level = logger.level
     logger.setLevel(logging.WARNING)

@@ -17,7 +17,7 @@ from bayesatk.core.pooling.levels import shape_functions
 from bayesatk.data.study import Study
 from bayesatk.models.difficulty_laws import Betas, Known, Tensor, log_rising, parameter_sum
 from bayesatk.models.judged_marks import DIMS, judge_rates, observe_marks
-from bayesatk.models.scored_levels import level_vectors, log_counts
+from bayesatk.models.scored_levels import level_vectors, observe_levels
 from bayesatk.priors import DirichletHyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal, StudentT
 from bayesatk.results.question_laws import concentration, declared_fields
@@ -255,8 +255,8 @@ def _levels(study: Study, law: Betas, drawn: dict[str, Tensor], form: Form | Int
         _given_p(study, p, np.asarray(earlier))
         return
     counts = pm.Data("count_data", study.counts, dims=(*DIMS, "category"))
-    most = float((study.counts + earlier).sum(axis=-1).max(initial=1.0))
-    pm.Potential("log_likelihood", log_counts(counts + earlier, law, log_base, scores, most))
+    trials = study.outcomes.trials.values
+    observe_levels(law, log_base, scores, trials, counts, np.asarray(earlier))
 
 
 # Without pooling, and one p for all

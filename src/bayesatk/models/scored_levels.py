@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pymc as pm
 import pytensor.tensor as pt
 
-from bayesatk._tools.arrays import Array
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.pooling.levels import scaled_scores
 from bayesatk.models.difficulty_laws import Betas, Tensor, log_sum
+from bayesatk.models.judged_marks import DIMS
 
 _LOGIT_STEP_MAX = 0.12  # of the expected score under an even base
 _STEP_PER_ERROR = 0.3  # logits, in roots of the trials of a question
@@ -23,6 +25,57 @@ _PROBABILITY_FLOOR = 1e-300  # its logarithm is a number
 _LARGEST_LOGIT = 40.0  # of expected scores whose tilts are looked for
 _BISECTIONS = 48  # of an interval of tilts, to 1e-14 of its length
 _LOG_PROBABILITY_FLOOR = -1e10  # finite, so that its derivative is a number
+
+
+def observe_levels(
+    law: Betas, log_base: Tensor, scores: Sequence[float], trials: Ints, counts: Tensor,
+    earlier: Array,
+) -> None:  # fmt: skip
+    """Add counts of levels, with expected scores integrated, and earlier trials at their weight.
+
+    Parameters
+    ----------
+    law : Betas
+        Of expected scores.
+    log_base : tensor, shape (system, level)
+    scores : sequence of float
+    trials : ndarray of int, shape (system, question)
+    counts : tensor, shape (system, question, level)
+    earlier : ndarray, shape (system, question, level), or ()
+    """
+    most = float((trials + np.sum(earlier, axis=-1)).max(initial=1.0))
+
+    def log_ordered(counted: Tensor, base: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        return log_counts(counted, law.like(parameters), base[:, 0], scores, most)
+
+    def log_probability(value: Tensor, n: Tensor, base: Tensor, *parameters: Tensor) -> Tensor:
+        logs = log_ordered(value + earlier, base, parameters)
+        if earlier.any():
+            logs = logs - log_ordered(pt.as_tensor(earlier), base, parameters)
+        return logs + pt.gammaln(n + 1) - pt.gammaln(value + 1).sum(axis=-1)
+
+    def simulate(n: Tensor, base: Tensor, *parameters: Tensor) -> Tensor:
+        parts, sums = law.like(parameters[:-1]), TiltSums.of(base[:, 0], scores, most)
+        weights = [
+            share[..., None] + sums.log_weights(*shape)
+            for shape, share in zip(parts.shapes, parts.log_shares, strict=False)
+        ]
+        weights += [share[..., None] for share in parts.atoms]
+        by_question = [weight + pt.zeros((*trials.shape, 1)) for weight in weights]
+        chances = pt.exp(pt.concatenate(by_question, axis=-1))
+        node = pm.Categorical.dist(chances)
+        scaled = scaled_scores(scores)
+        ends = np.where(scaled == np.array([[0.0], [1.0]]), 0.0, _LOG_PROBABILITY_FLOOR)
+        powers = [np.concatenate([sums.tilts[:, None] * scaled, ends])] * len(parts.shapes)
+        powers = pt.as_tensor(np.concatenate([*powers, ends[: len(parts.atoms)]]))
+        return pm.Multinomial.dist(n, pt.special.softmax(base + powers[node], axis=-1))
+
+    if earlier.any():
+        pm.Potential("prior_trials", log_counts(earlier, law, log_base, scores, most))
+    pm.CustomDist(
+        "count", pt.as_tensor(trials), log_base[:, None], *law.parameters, logp=log_probability,
+        dist=simulate, observed=counts, dims=(*DIMS, "category"), class_name="Levels",
+    )  # fmt: skip
 
 
 def log_counts(
