@@ -156,6 +156,10 @@ PROPOSED = {
         "task_id,harness,seed,passed  a,naive,0,1  a,naive,1,0  a,loop,0,0  a,loop,1,1",
         [("must occur once.*'harness' is the", "columns")], "naive: a 1/2; loop: a 1/2",
     ),
+    "a second number of trials": Table(
+        "task,attempt,wave,passed  a,0,0,1  a,0,1,0  b,0,0,1  b,0,1,1",
+        [("if 'wave' numbers trials too", "columns")], "a 1/2, b 2/2",
+    ),
     "a judge": Table(
         "case,judge,attempt,correct  a,x,0,0  a,x,1,1  a,y,0,1  a,y,1,1",
         [("'judge' is the system", "columns")], "x: a 1/2; y: a 2/2",
