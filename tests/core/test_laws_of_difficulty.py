@@ -152,7 +152,14 @@ def test_a_node_is_its_components() -> None:
     c = np.arange(8)
     total = np.exp(nodes.log_likelihood(c, 7 - c)) @ comb(7, c)
     np.testing.assert_allclose(total, 1.0, rtol=1e-12)
-    p = nodes.draw_p(40_000, rng)
+    drawn = [
+        rng.beta(*pair, 40_000)
+        for pair in zip(nodes.alpha.ravel(), nodes.beta.ravel(), strict=True)
+    ]
+    values = np.reshape(drawn, (5, 2, 40_000))
+    chances = np.column_stack([nodes.share, nodes.atoms])
+    part = np.stack([rng.choice(4, 40_000, p=row / row.sum()) for row in chances])
+    p = np.choose(part, [values[:, 0], values[:, 1], np.zeros((5, 1)), np.ones((5, 1))])
     mean, _, icc, _ = nodes.overall()
     np.testing.assert_allclose(p.mean(axis=1), mean, atol=0.012)
     np.testing.assert_allclose(p.var(axis=1), icc * mean * (1.0 - mean), atol=0.012)

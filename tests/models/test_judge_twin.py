@@ -69,7 +69,7 @@ def test_p_given_marks_is_what_bayes_says() -> None:
     size = 400_000
     parts = (np.full((size, 1), value) for value in (0.4, 0.3, 0.8))
     law = Nodes.of_moments(*parts, np.tile([0.2, 0.0], (size, 1)))
-    p = law.draw_p(1, rng)[:, 0]
+    p = np.where(rng.random(size) < 0.2, 0.0, rng.beta(0.4 * 7 / 3, 0.6 * 7 / 3, size))
     marks = rng.binomial(4, 0.1 + 0.8 * p)
     judge = {"sensitivity": np.full(4000, 0.9), "false_positive_rate": np.full(4000, 0.1)}
     study: Any = SimpleNamespace(judge_rates=[JudgeRates(bk.JudgeError(0, 0, 0, 0))])

@@ -161,20 +161,17 @@ def test_odd_data_have_an_answer(grades) -> None:
 
 
 def test_draws_of_levels_are_what_counts_say() -> None:
-    """Of draws of the law: probabilities of counts add up, and vectors have the mean p."""
+    """Draws given counts are draws of new questions weighted by the likelihood of the counts."""
     half = np.array([0.3, 0.6])
     law = Nodes.of_moments(half[:, None], np.array([[0.2], [0.4]]))
     drawn = LevelDraws(law, np.array([[0.0, 1.5, 0.0], [0.0, -1.0, 0.0]]), (0.0, 0.5, 1.0))
-    counts = np.array([[a, b, 3 - a - b] for a in range(4) for b in range(4 - a)])
-    np.testing.assert_allclose(np.exp(drawn.log_counts(counts)).sum(axis=1), 1.0, atol=1e-6)
     np.testing.assert_allclose(drawn.typical() @ [0.0, 0.5, 1.0], half, atol=1e-6)
     seen = np.array([0, 2, 1])
-    p = drawn.draw_p(seen, 20_000, np.random.default_rng(1))
-    total = np.exp(drawn.log_counts(seen[None]))[:, 0]
-    for level in range(3):  # of one mark more: (n + 1) / (c + 1) orders for each of these counts
-        more = np.exp(drawn.log_counts((seen + np.eye(3, dtype=int)[level])[None]))[:, 0]
-        expected = more / total * (seen[level] + 1) / 4
-        np.testing.assert_allclose(p[..., level].mean(axis=1), expected, atol=0.01)
+    rng = np.random.default_rng(1)
+    given, new = drawn.draw_p(seen, 20_000, rng), drawn.draw_p(0 * seen, 80_000, rng)
+    weight = np.prod(new**seen, axis=-1)
+    expected = np.einsum("dq,dqc->dc", weight, new) / weight.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(given.mean(axis=1), expected, atol=0.01)
 
 
 @pytest.mark.parametrize("size", [3, 11, 101])

@@ -20,7 +20,6 @@ from scipy.special import betaln, logsumexp, softmax
 
 from bayesatk._tools.arrays import Array, Flags, Rng
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.metrics.credit import log_multinomial
 
 _SCORE_DISTANCE_MIN = 1e-7  # of scores that are two on the scale from 0 to 1
 _SHAPE_FUNCTIONS_MAX = 5
@@ -328,14 +327,6 @@ class LevelDraws:
             self._grid.mean_vectors(bases, self._grid.weights(bases, law)[:, 0])
             for _, bases, law in self._blocks(len(self.scores))
         ])  # fmt: skip
-
-    def log_counts(self, counts: NDArray[Any]) -> Array:
-        """Log probability of counts of a new question in any order; (draws, states)."""
-        logs = np.concatenate([
-            logsumexp(self._log_joint(bases, law, counts), axis=1)
-            for _, bases, law in self._blocks(len(self.scores) + len(counts))
-        ])  # fmt: skip
-        return logs + log_multinomial(counts)
 
     def draw_p(self, counts: NDArray[Any], size: int, rng: Rng) -> Array:
         """Draw vectors of questions with these counts, to a step between nodes.

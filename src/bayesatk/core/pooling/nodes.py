@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, expit
 
-from bayesatk._tools.arrays import Array, Indices, Rng
+from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.question.dirichlet_multinomial import log_rising_factorial
 
 _FACTORS = 16  # of a product that is a number: bases are at most 1e15
@@ -166,15 +166,6 @@ class Nodes:
             inside = betainc(np.where(narrow, 1.0, a), np.where(narrow, 1.0, b), p)
             total = total + share[:, None] * np.where(narrow, a <= p * (a + b), inside)
         return np.asarray(total)
-
-    def draw_p(self, questions: int, rng: Rng) -> Array:
-        """Draw success probabilities of new questions of every node; (nodes, questions)."""
-        ends = np.column_stack([self.share, self.atoms]).cumsum(axis=1)
-        u, size = rng.random((len(self), questions)), self.share.shape[1]
-        drawn = np.minimum((u[..., None] >= (ends / ends[:, -1:])[:, None]).sum(axis=-1), size + 1)
-        row, component = np.arange(len(self))[:, None], np.minimum(drawn, size - 1)
-        p = rng.beta(self.alpha[row, component], self.beta[row, component])
-        return np.asarray(np.where(drawn < size, p, drawn - size), float)
 
     def overall(self) -> Array:
         """Mean of p and its complement, intraclass correlation and its complement; (4, nodes).
