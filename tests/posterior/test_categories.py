@@ -9,7 +9,7 @@ import xarray as xr
 from scipy.special import ndtr
 
 import bayesatk as bk
-from bayesatk.core.numerics import points
+from bayesatk.core.numerics import importance
 from bayesatk.core.question.categorical import category_finite, category_moments
 from bayesatk.metrics import grid
 from bayesatk.metrics.category_credit import CategoryCredit
@@ -329,7 +329,7 @@ def test_where_importance_sampling_fails_markov_chains_take_over(monkeypatch) ->
     scores = {i: float(i) for i in range(6)}
     data = bk.tally(rng.choice(6, (12, 10), p=rng.dirichlet(np.ones(6))), scores=scores)
     weighted = bk.evaluate(data, "bayes", prior=UNORDERED["partial"], rng=1)
-    monkeypatch.setattr(points, "K_HAT_MAX", -np.inf)
+    monkeypatch.setattr(importance, "K_HAT_MAX", -np.inf)
     model._fitted.cache_clear()
     fit = bk.evaluate(data, "bayes", prior=UNORDERED["partial"], rng=1)
     note = next(note for note in fit.notes if "Markov" in note)
