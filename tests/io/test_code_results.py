@@ -50,6 +50,15 @@ def test_evalplus_needs_a_choice_of_tests():
     refused(lambda: bk.load(CODE / "evalplus_base_eval_results.json", scorer="plus"), "'base'")
 
 
+def test_the_added_tests_of_evalplus_count_only_with_the_base_tests(tmp_path):
+    judged = [("pass", "pass"), ("fail", "pass"), ("pass", "fail"), ("fail", "fail")]
+    solutions = [{"base_status": base, "plus_status": plus} for base, plus in judged]
+    content = {"date": "d", "eval": {"Task/0": solutions}}
+    path = written_json(tmp_path / "m_eval_results.json", content)
+    assert totals(bk.load(path, scorer="plus")) == [3, 1, 0]
+    assert totals(bk.load(path, scorer="base")) == [2, 2, 0]
+
+
 @pytest.mark.parametrize("status", ["passed", "PASS", "", "error", "pass ", "skipped"])
 def test_a_status_that_evalplus_does_not_write_is_not_wrong(tmp_path, status):
     content = json.loads((CODE / "evalplus_base_eval_results.json").read_text())

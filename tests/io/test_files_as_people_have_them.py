@@ -606,7 +606,7 @@ def test_a_table_that_is_not_clear_is_refused(tmp_path, case):
 
 
 NOT_DOUBTED = {
-    "numbered runs": "run,model,case_id,correct  run 1,m1,c,0  run 2,m1,c,1",
+    "numbered runs": "run,case_id,correct  run 1,c,0  run 1,d,1  run 2,c,1  run 2,d,0",
     "as many trials of each": "task,passed  a,1  a,0  b,1  b,0  c,1  c,1",
     "one count of trials": "task,n,c  q0,3,1  q1,3,1  q2,3,1  q3,3,1",
     "an answer that is the same in both rows":
