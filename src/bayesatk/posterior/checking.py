@@ -87,7 +87,7 @@ def checked_draws(
         log_prior = {"mean_p": _log_density(vectors, _concentration(model))}
     prior = None
     if not isinstance(study.prior, HyperPrior) or study.prior.proper:
-        prior = posterior.draw_prior(PRIOR_DRAWS, of_prior)
+        prior = posterior.draw_prior(PRIOR_DRAWS, of_prior, counted)
     return kept, Checks(
         log_prior, _replicates(study, model, drawn, again), prior,
         _replicates(study, model, prior, of_prior) if counted else None,

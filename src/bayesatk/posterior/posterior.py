@@ -782,8 +782,8 @@ class Posterior:
             return GroupDraws(both[:, :, 0, 1], both)
         return GroupDraws(self._group_p(fit, theta, effect), both, effect)
 
-    def draw_prior(self, size: int, rng: Rng) -> Draws:
-        """Draw hyperparameters, and p of the questions of the data, from the prior.
+    def draw_prior(self, size: int, rng: Rng, with_p: bool) -> Draws:
+        """Draw hyperparameters, and if asked p of the questions of the data, from the prior.
 
         Without hyperparameters, and of one p for all, discounted prior trials are part of it unless
         a judge marked them, and metrics are drawn, too.
@@ -791,7 +791,7 @@ class Posterior:
         model = self.model
         if model.pooling != "partial":
             before = model.before(earlier=model.judge is None)
-            return before.fit(self.metrics).draw(size, rng, True, new=rng)
+            return before.fit(self.metrics).draw(size, rng, with_p, new=rng if with_p else None)
         number = rng.multinomial(size, [np.exp(fit.log_prior) for fit in model.families])
         drawn, cells = [], model.cells
         for fit, n in zip(model.families, number, strict=True):
@@ -799,7 +799,7 @@ class Posterior:
             effect = rng.standard_normal((n, cells.groups)) * fit.predictor.group_sd(theta)[:, None]
             none = np.zeros((n, 0))
             groups = self._of_groups(fit, theta, effect, none)
-            new_p = fit.predictor.draw_new(theta, effect, rng, earlier=False)
+            new_p = fit.predictor.draw_new(theta, effect, rng, earlier=False) if with_p else None
             drawn.append(Draws(none, self.reported(fit, theta), groups=groups, new_p=new_p))
         return Draws.joined(drawn).among(rng.permutation(size))
 
