@@ -14,8 +14,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesatk._tools.arrays import Array, Ints, Rng
+from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
-from bayesatk.core.program.observations import Observation
+from bayesatk.core.program.observations import Observation, RightWrong
 
 _BLOCK = 700_000  # floats in one array: 6 MB
 _OFFSETS = 60  # of a table, about
@@ -245,14 +246,18 @@ class Predictor:
         """
         cells, observation = self.cells, self.observation
         offset = (self.offsets(theta) + effect[:, cells.group])[:, cells.which]
-        # Behind the states that were seen, by which an observation chooses how fine its tables are.
         states, number = observation.states, len(observation.states)
-        untried = replace(
+        if isinstance(observation, RightWrong) and not (earlier and states.prior.any()):
+            # Nothing is known of such a question, and no judge has marked a trial of it.
+            untried = RightWrong(observation.law, States.of([0], [0]))
+            return untried.draw(theta, offset, np.zeros(offset.shape[1], np.intp), rng)
+        # Behind the states that were seen, by which an observation chooses how fine its tables are.
+        followed = replace(
             states, counts=np.concatenate([states.counts, np.zeros_like(states.counts)]),
             prior=np.concatenate([states.prior, states.prior * earlier]),
             count=np.append(states.count, np.zeros(number)),
         )  # fmt: skip
-        unseen: Any = replace(observation, states=untried)  # type: ignore[type-var]
+        unseen: Any = replace(observation, states=followed)  # type: ignore[type-var]
         return np.asarray(unseen.draw(theta, offset, number + cells.state[cells.which], rng))
 
     def log_likelihood(self, theta: Array) -> Array:
