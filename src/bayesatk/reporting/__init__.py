@@ -109,7 +109,7 @@ def report(
     if path.suffix not in (".html", ".htm"):
         raise ValueError(f"path must end in .html; got {path.name!r}.")
     fit = _compared(Result.of(fit))
-    shown = _in_order(fit, in_order(fit))
+    fit = _in_order(fit, in_order(fit))
     template, script = _template()
     numbers = as_json(fit, questions=has_question_laws(fit))
     page = template.render(
@@ -124,11 +124,11 @@ def report(
         levels=levels(fit),
         notes=fit.notes_on(),
         criticism=_criticism(fit, client),
-        tables=_tables(fit, shown, verification),
+        tables=_tables(fit, verification),
         download=_file("bayesatk.json", json.dumps(numbers, allow_nan=False)),
-        pictures=pictures(shown, verification, guess),
+        pictures=pictures(fit, verification, guess),
         card=data.card() if data is not None else None,
-        questions=_questions(shown),
+        questions=_questions(fit),
         noted=of_questions(fit),
         methods=_methods(fit),
         provenance=_provenance(fit),
@@ -175,12 +175,9 @@ def _in_order(result: Result, order: list[object]) -> Result:
     return Result.of(result.tree.map_over_datasets(ordered), None)
 
 
-def _tables(
-    result: Result, shown: Result, verification: Verification | None
-) -> list[dict[str, Any]]:
+def _tables(result: Result, verification: Verification | None) -> list[dict[str, Any]]:
     """Return headings with tables as rows of text."""
-    # What each question says takes draws: it is the table of the file of all numbers, drawn once.
-    tables = tables_of(result, questions=has_question_laws(result)) | tables_of(shown)
+    tables = tables_of(result, questions=has_question_laws(result))
     if verification is not None:
         tables |= tables_of(verification)
     described = []
