@@ -1,4 +1,4 @@
-"""Rates of a judge as hyperparameters: their prior, and the rates at points."""
+"""Sensitivity and false positive rate of a judge as hyperparameters: their prior and values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from bayesatk._tools.arrays import Array
 from bayesatk.judge_error import RATE_ICC, RATE_ICC_PRIOR, RATES, JudgeError
 from bayesatk.priors.fields import Beta, Field, Fields
 
-_KNOWN = 1e-9  # sd of a rate that is as good as known
+_KNOWN_RATE_SD_MAX = 1e-9  # prior sd below which a rate counts as known
 
 
 @dataclass(frozen=True)
 class JudgeRates:
-    """What is not known of the judge of a system.
+    """Rates of the judge of a system, with their prior.
 
     Parameters
     ----------
@@ -30,15 +30,15 @@ class JudgeRates:
 
     @cached_property
     def known(self) -> tuple[float, float] | None:
-        """The rates, where the prior leaves next to nothing open."""
+        """Means of the rates where their prior sds are negligible; None where a rate is unknown."""
         shapes = self.error.shapes
         widest = max(np.sqrt(a * b / (a + b + 1.0)) / (a + b) for a, b in shapes)
         (a, b), (c, d) = shapes
-        return (a / (a + b), c / (c + d)) if widest < _KNOWN else None
+        return (a / (a + b), c / (c + d)) if widest < _KNOWN_RATE_SD_MAX else None
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """Prior of what is not known; nothing where the rates are as good as known."""
+        """Priors of the rates and their intraclass correlation; none where the rates are known."""
         if self.known is not None:
             return ()
         rates = [
@@ -49,15 +49,15 @@ class JudgeRates:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of what results report."""
+        """Names of the rates that results report."""
         return (*RATES, RATE_ICC) if self.varying and self.known is None else RATES
 
     def rows(self, values: Mapping[str, Array]) -> Array:
-        """Rates as rows of `bayesatk.core.pooling.marks`, of what results report."""
+        """Stack reported rates as `bayesatk.core.pooling.marks` takes them; (points, columns)."""
         return np.stack([values[name] for name in self.names], axis=1)
 
     def reported(self, theta: Array, fields: Fields) -> dict[str, Array]:
-        """Return what results report of the rates at points, by name; (points,)."""
+        """Return the rates at points of the hyperparameters, by name, each of shape (points,)."""
         if self.known is not None:
             return {name: np.full(len(theta), rate)
                     for name, rate in zip(RATES, self.known, strict=True)}  # fmt: skip

@@ -3,7 +3,7 @@
 A right trial is marked right with probability s (sensitivity) and a wrong one with probability f
 (false positive rate). Of n trials of a question t are right, which nobody sees; c are marked right,
 as Binomial(t, s) plus Binomial(n - t, f). So the trials of a question are a mixture over t of
-ordinary counts, and everything known of those carries over: no integral over p is worked out anew.
+ordinary counts, and their formulas carry over: no further integral over p is needed.
 
 Where the truth of some trials is known, these are ordinary counts, too; what they were marked says
 what the rates are. So a question has two or eight kinds of trials. Those of unknown truth are
@@ -31,14 +31,14 @@ from bayesatk.core.pooling.nodes import Nodes, log_rising_factorial_table
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import log_choose
 
-_AT_ONCE = 100_000  # complex numbers in one array: those of a few rates, which stay in the cache
-_LEAST = 1e-300  # probability of a count, whose logarithm is a number
-_LISTED = 64  # trials of a question up to which all counts of right and wrong are one table
-_LEAST_ICC = 1e-8  # of rates, from which they are the same for all questions
+_MAX_FLOATS_PER_BLOCK = 100_000  # or complex numbers, few enough to stay in the cache
+_PROBABILITY_FLOOR = 1e-300  # its logarithm is a number
+_TABLE_TRIALS_MAX = 64  # of a question, up to which one table has all counts of right and wrong
+_ICC_FLOOR = 1e-8  # intraclass correlation below which rates do not differ between questions
 
 
 def by_mark[Number: np.generic](counts: NDArray[Number]) -> NDArray[Number]:
-    """Return trials marked wrong and marked right, whatever is known of their truth; (..., 2).
+    """Count the trials marked wrong and marked right, labelled or not; (..., 2).
 
     Examples
     --------
@@ -49,29 +49,29 @@ def by_mark[Number: np.generic](counts: NDArray[Number]) -> NDArray[Number]:
 
 
 def question_rates(rates: Array, questions: int, rng: Rng) -> tuple[Array, Array]:
-    """Sensitivity and false positive rate of new questions in every draw; (draws, questions).
+    """Draw sensitivity and false positive rate of new questions; each (draws, questions).
 
-    The same for all where they do not differ: (draws, 1).
+    Rates that do not differ between questions have the shape (draws, 1).
     """
     if rates.shape[1] == 2:
         return rates[:, :1], rates[:, 1:]
-    drawn = []
+    drawn_rates = []
     for column in (0, 1):
         unmarked, marked = (a[:, None] for a in _rate_shapes(rates[:, column], rates[:, 2]))
-        drawn.append(rng.beta(marked, unmarked, (len(rates), questions)))
-    s, f = drawn
+        drawn_rates.append(rng.beta(marked, unmarked, (len(rates), questions)))
+    s, f = drawn_rates
     return s, f
 
 
 def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
-    """Log probability of a trial of each kind, given p and whether its truth is known.
+    """Log probability of each kind of trial, given p.
 
     Parameters
     ----------
     log_p, log_q : ndarray, shape (...)
         Logs of p and 1 - p.
     rates : ndarray, shape (..., columns)
-        Of the same shape or one that broadcasts.
+        Sensitivity and false positive rate; leading dimensions broadcast with those of `log_p`.
     kinds : int
         Two, or eight where the truth of some trials is known.
 
@@ -86,22 +86,25 @@ def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
     [0.45, 0.55, 0.5, 0.4, 0.1, 0.5, 0.05, 0.45]
     """
     s, f = rates[..., 0], rates[..., 1]
-    of_wrong, of_right = (1.0 - f, f), (1.0 - s, s)
+    mark_given_wrong, mark_given_right = (1.0 - f, f), (1.0 - s, s)
     p, q = np.exp(log_p), np.exp(log_q)
-    columns = [_log(right * p + wrong * q) for wrong, right in zip(of_wrong, of_right, strict=True)]
+    log_kind_columns = [
+        _log(right * p + wrong * q)
+        for wrong, right in zip(mark_given_wrong, mark_given_right, strict=True)
+    ]
     if kinds > 2:
-        for log_truth, marked in ((log_q, of_wrong), (log_p, of_right)):
-            columns += [log_truth, *(log_truth + _log(chance) for chance in marked)]
-    return np.stack(np.broadcast_arrays(*columns), axis=-1)
+        for log_truth, marked in ((log_q, mark_given_wrong), (log_p, mark_given_right)):
+            log_kind_columns += [log_truth, *(log_truth + _log(chance) for chance in marked)]
+    return np.stack(np.broadcast_arrays(*log_kind_columns), axis=-1)
 
 
 def _log(chance: Array) -> Array:
-    return np.asarray(np.log(np.maximum(chance, _LEAST)))
+    return np.asarray(np.log(np.maximum(chance, _PROBABILITY_FLOOR)))
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What is known of the trials of questions that a judge marked.
+    """Counts of the trials that a judge marked, by mark and known truth.
 
     Parameters
     ----------
@@ -128,12 +131,12 @@ class Marks:
 
     @cached_property
     def log_orders(self) -> Array:
-        """Log number of orders of unlabelled marks that `by_group` has added up; (states,)."""
+        """Log number of orders of the unlabelled marks, all summed in `mark_tables`; (states,)."""
         return np.asarray(log_choose(self.unknown, self.counts[:, 1]))
 
     @cached_property
-    def alike(self) -> list[tuple[int, int, int, Indices]]:
-        """Unknown, wrong and right trials, and the states that have as many of each."""
+    def states_by_trial_counts(self) -> list[tuple[int, int, int, Indices]]:
+        """Numbers of unknown, wrong and right trials, and the states that have them."""
         keys = np.stack([self.unknown, self.wrong, self.right], axis=1)
         distinct, key_of_state = np.unique(keys, axis=0, return_inverse=True)
         return [
@@ -141,10 +144,10 @@ class Marks:
             for number, row in enumerate(distinct.tolist())
         ]
 
-    def by_group(self, rates: Array, once: bool = False) -> Iterator[Array]:
-        """Yield the probability of unlabelled marks, given each number of right ones of these.
+    def mark_tables(self, rates: Array, once: bool = False) -> Iterator[Array]:
+        """Yield probabilities of the unlabelled marks, given how many of these trials are right.
 
-        Of the states of each group of `alike`; shape (trials + 1, points, states).
+        One table for each group of `states_by_trial_counts`, of shape (trials + 1, points, states).
 
         Parameters
         ----------
@@ -152,40 +155,44 @@ class Marks:
         once : bool
             Whether these rates will not be asked for again.
         """
-        of_marks = mark_chances_once if once else mark_chances
-        sizes = [list(groups) for _, groups in groupby(self.alike, key=itemgetter(0))]
-        together = [np.concatenate([states for *_, states in groups]) for groups in sizes]
+        table_of = mark_chances_once if once else mark_chances
+        groups_by_size = [
+            list(groups) for _, groups in groupby(self.states_by_trial_counts, key=itemgetter(0))
+        ]
+        states_by_size = [
+            np.concatenate([states for *_, states in groups]) for groups in groups_by_size
+        ]
         if rates.shape[1] == 3:
-            tables = iter(self._varying(rates, together))
+            tables = iter(self._varying_rate_tables(rates, states_by_size))
         else:
             tables = (
-                of_marks(rates, groups[0][0], self.counts[states, 1])
-                for groups, states in zip(sizes, together, strict=True)
+                table_of(rates, groups[0][0], self.counts[states, 1])
+                for groups, states in zip(groups_by_size, states_by_size, strict=True)
             )
-        for groups, chances in zip(sizes, tables, strict=True):
+        for groups, chances in zip(groups_by_size, tables, strict=True):
             ends = np.cumsum([len(states) for *_, states in groups])[:-1]
             yield from np.split(chances, ends, axis=2)
 
     def right_chances(self, nodes: Nodes) -> Iterator[tuple[Array, Array]]:
-        """Yield `count_chances` of each group of `alike`, from one table of all counts."""
-        most = int((self.unknown + self.wrong + self.right).max(initial=0))
-        if most > _LISTED:
-            for unknown, wrong, right, _ in self.alike:
+        """Yield `count_chances` for each group of `states_by_trial_counts`, from one table."""
+        max_trials = int((self.unknown + self.wrong + self.right).max(initial=0))
+        if max_trials > _TABLE_TRIALS_MAX:
+            for unknown, wrong, right, _ in self.states_by_trial_counts:
                 yield count_chances(nodes, unknown, wrong, right)
             return
-        right_of, wrong_of = np.indices((most + 1, most + 1)).reshape(2, -1)
-        needed = right_of + wrong_of <= most
-        logs = np.empty((len(nodes), (most + 1) ** 2))
-        logs[:, needed] = nodes.log_likelihood(right_of[needed], wrong_of[needed])
-        for unknown, wrong, right, _ in self.alike:
-            number = np.arange(unknown + 1)
-            index = (right + number) * (most + 1) + wrong + unknown - number
-            yield _scaled(logs[:, index], unknown, bool(wrong + right))
+        right_count, wrong_count = np.indices((max_trials + 1, max_trials + 1)).reshape(2, -1)
+        needed = right_count + wrong_count <= max_trials
+        logs = np.empty((len(nodes), (max_trials + 1) ** 2))
+        logs[:, needed] = nodes.log_likelihood(right_count[needed], wrong_count[needed])
+        for unknown, wrong, right, _ in self.states_by_trial_counts:
+            right_unknown = np.arange(unknown + 1)
+            index = (right + right_unknown) * (max_trials + 1) + wrong + unknown - right_unknown
+            yield _count_chances_of(logs[:, index], unknown, bool(wrong + right))
 
-    def _varying(self, rates: Array, states_by_size: list[Indices]) -> list[Array]:
-        """Return those of states of as many unlabelled trials, where rates differ by question."""
-        most = int(self.unknown.max(initial=0))
-        (right_seen, right_of), (wrong_seen, wrong_of) = (
+    def _varying_rate_tables(self, rates: Array, states_by_size: list[Indices]) -> list[Array]:
+        """Return `mark_tables` by number of unlabelled trials, where rates differ by question."""
+        max_unknown = int(self.unknown.max(initial=0))
+        (right_labels, label_of_right), (wrong_labels, label_of_wrong) = (
             np.unique(self.counts[:, kinds], axis=0, return_inverse=True)
             for kinds in ([6, 7], [3, 4])
         )
@@ -193,30 +200,34 @@ class Marks:
             np.empty((self.unknown[states[0]] + 1, len(rates), len(states)))
             for states in states_by_size
         ]
-        step = max(1, _AT_ONCE // ((most + 1) ** 2 * (len(right_seen) + len(wrong_seen))))
+        step = max(
+            1,
+            _MAX_FLOATS_PER_BLOCK
+            // ((max_unknown + 1) ** 2 * (len(right_labels) + len(wrong_labels))),
+        )
         for start in range(0, len(rates), step):
             block = slice(start, start + step)
-            of_right, of_wrong = (
-                _beta_binomial(rates[block, column], rates[block, 2], seen, most)
-                for column, seen in enumerate((right_seen, wrong_seen))
+            chances_right, chances_wrong = (
+                _beta_binomial(rates[block, column], rates[block, 2], labels, max_unknown)
+                for column, labels in enumerate((right_labels, wrong_labels))
             )
             for states, chances in zip(states_by_size, tables, strict=True):
-                # Of so many right trials, so many are marked, and the other marks are of wrong
-                # ones; where there are not as many, their number has a probability of zero.
+                # All marks that right trials do not have are of wrong trials. An impossible number
+                # of those is replaced by wrong + 1, whose probability is zero.
                 right, marked_right = np.tril_indices(len(chances))
                 wrong = len(chances) - 1 - right
                 marked_wrong = self.counts[states, 1][:, None] - marked_right
                 marked_wrong = np.where(marked_wrong < 0, wrong + 1, marked_wrong)
-                joint = of_right[right_of.ravel()[states, None], right, marked_right]
-                joint *= of_wrong[wrong_of.ravel()[states, None], wrong, marked_wrong]
+                joint = chances_right[label_of_right.ravel()[states, None], right, marked_right]
+                joint *= chances_wrong[label_of_wrong.ravel()[states, None], wrong, marked_wrong]
                 sums = np.add.reduceat(joint, np.flatnonzero(marked_right == 0), axis=1)
                 chances[:, block] = np.moveaxis(sums, 0, 2)
         return tables
 
     def log_labels(self, rates: Array) -> Array:
-        """Log probability of the marks of trials of known truth, at rates (points, 2 or 3).
+        """Log probability of the marks of trials of known truth; (points, states).
 
-        Shape (points, states).
+        Rates have the shape (points, 2), or (points, 3) where they differ between questions.
         """
         labelled = self.counts[:, 2:]
         if not labelled.any():
@@ -236,7 +247,14 @@ class Marks:
 
 
 def mark_chances(rates: Array, trials: int, marked: ArrayLike) -> Array:
-    """Probability of some numbers of marks, given each number of right trials.
+    r"""Probability of each number of marks, given the number of right trials.
+
+    With t of n trials right, it is a coefficient of the generating function
+
+    .. math:: (1 - s + s z)^t (1 - f + f z)^{n - t},
+
+    found by its values at the (n + 1)-th roots of unity and a discrete Fourier transform. The
+    absolute error is about 1e-15.
 
     Parameters
     ----------
@@ -248,8 +266,7 @@ def mark_chances(rates: Array, trials: int, marked: ArrayLike) -> Array:
     Returns
     -------
     ndarray, shape (trials + 1, points, counts)
-        For 0, 1, ... right trials. Absolute error 1e-15: the generating function of the marks,
-        ``(1 - s + s z)^t (1 - f + f z)^(n - t)``, at roots of unity, transformed back.
+        For 0, 1, ..., n right trials.
 
     Examples
     --------
@@ -260,7 +277,7 @@ def mark_chances(rates: Array, trials: int, marked: ArrayLike) -> Array:
     return _mark_chances(np.ascontiguousarray(rates).tobytes(), trials, columns.tobytes())
 
 
-@lru_cache(maxsize=16)  # an analysis of one system asks again and again for the same
+@lru_cache(maxsize=16)  # an analysis of one system repeats its calls
 def _mark_chances(rates: bytes, trials: int, marked: bytes) -> Array:
     pairs, columns = np.frombuffer(rates).reshape(-1, 2), np.frombuffer(marked, np.intp)
     chances = mark_chances_once(pairs, trials, columns)
@@ -269,58 +286,67 @@ def _mark_chances(rates: bytes, trials: int, marked: bytes) -> Array:
 
 
 def mark_chances_once(rates: Array, trials: int, marked: Indices) -> Array:
-    """Return `mark_chances` of rates that will not be asked for again."""
+    """Compute `mark_chances` without keeping the table for another call."""
     roots = np.exp(2j * np.pi * np.arange(trials + 1) / (trials + 1))
     selected = np.empty((trials + 1, len(rates), len(marked)))
-    size = max(1, _AT_ONCE // (trials + 1) ** 2)
-    for start in range(0, len(rates), size):
-        block = slice(start, start + size)
+    step = max(1, _MAX_FLOATS_PER_BLOCK // (trials + 1) ** 2)
+    for start in range(0, len(rates), step):
+        block = slice(start, start + step)
         pairs = rates[block].T[:, :, None]
         powers = np.ones((2, pairs.shape[1], trials + 1, trials + 1), complex)
         powers[:, :, 1:] = (1.0 - pairs + pairs * roots)[:, :, None]
-        of_right, of_wrong = np.cumprod(powers, axis=2)
-        chances = np.fft.fft(of_right * of_wrong[:, ::-1], axis=2).real / (trials + 1)
+        powers_right, powers_wrong = np.cumprod(powers, axis=2)
+        chances = np.fft.fft(powers_right * powers_wrong[:, ::-1], axis=2).real / (trials + 1)
         selected[:, block] = np.maximum(chances, 0.0)[:, :, marked].swapaxes(0, 1)
     return selected
 
 
 def _rate_shapes(rate: Array, icc: Array) -> tuple[Array, Array]:
-    """Beta parameters, of no mark and of a mark, of a rate that differs between questions."""
-    total = 1.0 / np.maximum(icc, _LEAST_ICC) - 1.0
-    return np.maximum((1.0 - rate) * total, _LEAST), np.maximum(rate * total, _LEAST)
+    """Beta parameters, of no mark and of a mark, of a rate that varies between questions."""
+    total = 1.0 / np.maximum(icc, _ICC_FLOOR) - 1.0
+    unmarked, marked = (1.0 - rate) * total, rate * total
+    return np.maximum(unmarked, _PROBABILITY_FLOOR), np.maximum(marked, _PROBABILITY_FLOOR)
 
 
-def _beta_binomial(rate: Array, icc: Array, seen: Ints, size: int) -> Array:
-    """Probability of marks among trials of one truth, of questions with some marks of such trials.
+def _beta_binomial(rate: Array, icc: Array, labels: Ints, trials_max: int) -> Array:
+    r"""Probability of marks among trials of one truth, given labelled trials of that truth.
+
+    With labels the question's rate is Beta(a, b), and h of n further trials are marked with
+
+    .. math:: P(h \mid n) = \binom{n}{h} \frac{(a)_h (b)_{n - h}}{(a + b)_n},
+
+    where $(a)_h$ are rising factorials (Skellam 1948).
 
     Parameters
     ----------
     rate, icc : ndarray, shape (points,)
-    seen : ndarray of int, shape (distinct, 2)
+    labels : ndarray of int, shape (distinct, 2)
         Labelled trials of this truth without and with the mark.
-    size : int
+    trials_max : int
 
     Returns
     -------
-    ndarray, shape (distinct, size + 1, size + 1, points)
-        Of so many trials, of which so many have the mark.
+    ndarray, shape (distinct, trials_max + 1, trials_max + 1, points)
+        By n, then h.
     """
-    shapes = [a + n[:, None] for a, n in zip(_rate_shapes(rate, icc), seen.T, strict=True)]
-    steps = np.arange(size)[:, None, None]
-    scale = shapes[0] + shapes[1] + 0.5 * size  # of every factor, so that products are numbers
+    shapes = [a + n[:, None] for a, n in zip(_rate_shapes(rate, icc), labels.T, strict=True)]
+    steps = np.arange(trials_max)[:, None, None]
+    scale = (
+        shapes[0] + shapes[1] + 0.5 * trials_max
+    )  # of every factor, so that products are numbers
     without, with_mark, total = (
         np.concatenate([np.ones((1, *a.shape)), np.cumprod((a + steps) / scale, axis=0)])
         for a in (*shapes, shapes[0] + shapes[1])
     )
-    trials, number = np.tril_indices(size + 1)
-    ways = np.exp(log_choose(trials, number))[:, None, None]
-    chances = np.zeros((size + 1, size + 1, len(seen), len(rate)))
-    chances[trials, number] = ways * with_mark[number] * without[trials - number] / total[trials]
+    trials, marked = np.tril_indices(trials_max + 1)
+    orders = np.exp(log_choose(trials, marked))[:, None, None]
+    chances = np.zeros((trials_max + 1, trials_max + 1, len(labels), len(rate)))
+    chances[trials, marked] = orders * with_mark[marked] * without[trials - marked] / total[trials]
     return np.moveaxis(chances, 2, 0)
 
 
 def right_counts(states: States) -> States:
-    """Return every number of right trials that questions like these can have."""
+    """Return all pairs of right and wrong trials that questions of these sizes can have."""
     sizes = np.unique(states.trials)
     pairs = np.concatenate([np.stack([np.arange(n + 1), np.full(n + 1, n)]) for n in sizes], axis=1)
     counts = np.stack([pairs[1] - pairs[0], pairs[0]], axis=1).astype(np.int64)
@@ -329,14 +355,14 @@ def right_counts(states: States) -> States:
 
 
 def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
-    """Probability of numbers of right trials, given what was marked.
+    """Probability of each number of right trials, given the marks.
 
     Parameters
     ----------
     nodes : Nodes
-        With the rates of the judge at each.
+        With the judge's rates at each node.
     states : States
-        Of kinds of trials.
+        Counts by kind of trial.
     right : States
         From `right_counts`.
 
@@ -348,43 +374,46 @@ def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
     assert nodes.rates is not None
     rates, rate_of_node = np.unique(nodes.rates, axis=0, return_inverse=True)
     probability, marks = np.zeros((len(nodes), len(states), len(right))), Marks(states.counts)
-    tables = zip(marks.alike, marks.right_chances(nodes), marks.by_group(rates), strict=True)
-    for (unknown, wrong_known, right_known, alike), (prior, _), chances in tables:
+    tables = zip(
+        marks.states_by_trial_counts, marks.right_chances(nodes), marks.mark_tables(rates),
+        strict=True,
+    )  # fmt: skip
+    for (unknown, wrong_known, right_known, rows), (prior, _), chances in tables:
         total = unknown + wrong_known + right_known
         possible = (right.successes >= right_known) & (right.successes <= right_known + unknown)
         columns = np.flatnonzero((right.trials == total) & possible)
-        of_marks = chances[:, rate_of_node.ravel()].transpose(1, 2, 0)
-        conditional = prior[:, None, :] * of_marks + _LEAST
+        mark_likelihood = chances[:, rate_of_node.ravel()].transpose(1, 2, 0)
+        conditional = prior[:, None, :] * mark_likelihood + _PROBABILITY_FLOOR
         conditional /= conditional.sum(axis=2, keepdims=True)
-        probability[np.ix_(np.arange(len(nodes)), alike, columns)] = conditional
+        probability[np.ix_(np.arange(len(nodes)), rows, columns)] = conditional
     return probability
 
 
 def count_chances(nodes: Nodes, trials: int, wrong: int = 0, right: int = 0) -> tuple[Array, Array]:
-    """Probability of 0, 1, ... right ones among some trials of a question, and of known ones.
+    """Probability of 0, 1, ..., n right trials among n of unknown truth, given each node.
 
     Parameters
     ----------
     nodes : Nodes
     trials : int
-        Of unknown truth.
+        The number n of trials of unknown truth.
     wrong, right : int
         Further trials, of known truth.
 
     Returns
     -------
     chances : ndarray, shape (nodes, trials + 1)
-        Joint with the known trials in their order, divided by the exponential of `log_scale`.
+        Joint with the trials of known truth in their order, over the exponential of `log_scale`.
     log_scale : ndarray, shape (nodes,)
         Zero where no truth is known.
     """
     number = np.arange(trials + 1)
     logs = nodes.log_likelihood(number + right, trials - number + wrong)
-    return _scaled(logs, trials, bool(wrong + right))
+    return _count_chances_of(logs, trials, bool(wrong + right))
 
 
-def _scaled(logs: Array, trials: int, known: bool) -> tuple[Array, Array]:
-    """Return chances and log scale of `count_chances`, from logs of one order of the trials."""
+def _count_chances_of(logs: Array, trials: int, known: bool) -> tuple[Array, Array]:
+    """Return the result of `count_chances`, from log probabilities of one order of the trials."""
     number = np.arange(trials + 1.0)
     logs = logs + (gammaln(trials + 1.0) - gammaln(number + 1.0) - gammaln(trials - number + 1.0))
     if not known:

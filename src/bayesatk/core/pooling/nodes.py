@@ -1,7 +1,7 @@
-"""Distributions of p between questions: Betas, and atoms at 0 and 1.
+"""Distributions of p between questions: mixtures of Betas and of atoms at 0 and 1.
 
-Every difficulty family is one of these once its hyperparameters are known: at a point of a
-posterior, or in a draw.
+Every difficulty family is such a mixture given its hyperparameters: at a point or draw of their
+posterior.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,23 +15,23 @@ from scipy.special import betainc, expit
 from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.question.dirichlet_multinomial import log_rising_factorial
 
-_FACTORS = 16  # of a product that is a number: bases are at most 1e15
-_CHUNK = 1 << 14  # bases at once: products stay near the processor
-_LEAST = 1e-300  # of an icc and of Beta parameters: their inverses are numbers
-_LEAST_TOTAL = 1e-150  # of Beta parameters together, so that they tell their mean
-_POINT = 1e8  # sum of Beta parameters from which all of p is at the mean, for a cdf
+_FACTORS_PER_PRODUCT = 16  # bases are at most 1e15, so that no product overflows
+_BASES_PER_BLOCK = 1 << 14  # so few that their products stay in the cache
+_PARAMETER_FLOOR = 1e-300  # of Beta parameters and of an icc: their inverses are numbers
+_PARAMETER_SUM_FLOOR = 1e-150  # of both Beta parameters: they still determine the mean
+_POINT_LAW_SUM = 1e8  # of both Beta parameters, from which a cdf is a step at the mean
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Distributions of p, each of Betas and atoms at 0 and 1, with their probabilities.
+    """Mixtures of Betas and of atoms at 0 and 1 as distributions of p, with their probabilities.
 
     Parameters
     ----------
     alpha, beta, share : ndarray, shape (nodes, components)
-        The Betas of each node.
+        Parameters of the Betas of each node, and their shares in the mixture.
     atoms : ndarray, shape (nodes, 2)
-        Shares of p = 0 and p = 1; with those of the Betas they sum to one.
+        Shares of p = 0 and p = 1; with the shares of the Betas they sum to one.
     weight : ndarray, shape (nodes,)
         Probabilities of the nodes.
     rates : ndarray, shape (nodes, 2), optional
@@ -47,24 +47,26 @@ class Nodes:
 
     @classmethod
     def of(cls, x: Array, y: Array, weight: Array) -> "Nodes":
-        """Return Betas from ``logit m``, ``logit r`` and probabilities.
+        """Return single Betas by logits of their means and intraclass correlations.
 
-        Concentrations are kept within [1e-250, 1e15]: beyond either end no probability of any
-        number of trials changes in double precision.
+        The sums of their parameters are kept within [1e-250, 1e15]: beyond either end no
+        probability of any number of trials changes in double precision.
         """
         total = np.exp(-np.clip(y, -34.5, 575.0))
-        alpha, beta = (np.maximum(expit(sign * x) * total, _LEAST) for sign in (1.0, -1.0))
+        alpha, beta = (
+            np.maximum(expit(sign * x) * total, _PARAMETER_FLOOR) for sign in (1.0, -1.0)
+        )
         return cls.betas(alpha, beta, weight)
 
     @classmethod
     def betas(cls, alpha: Array, beta: Array, weight: Array) -> "Nodes":
-        """Return single Betas."""
+        """Return nodes of one Beta each, without atoms."""
         shares, atoms = np.ones((len(weight), 1)), np.zeros((len(weight), 2))
         return cls(alpha[:, None], beta[:, None], shares, atoms, weight)
 
     @classmethod
     def mixed(cls, parts: Sequence["Nodes"], share: Array, atoms: Array) -> "Nodes":
-        """Return nodes whose Betas are those of several, with shares (nodes, parts) and atoms."""
+        """Return mixtures of the Betas of several nodes, with shares (nodes, parts) and atoms."""
         alpha = np.concatenate([nodes.alpha for nodes in parts], axis=1)
         beta = np.concatenate([nodes.beta for nodes in parts], axis=1)
         return cls(alpha, beta, share, atoms, parts[0].weight)
@@ -80,19 +82,19 @@ class Nodes:
         mean, icc : ndarray, shape (nodes, components)
             ``icc = 1 / (alpha + beta + 1)``.
         share : ndarray, shape (nodes, components), optional
-            Default: one, of single Betas.
+            Default: 1, for single Betas.
         atoms : ndarray, shape (nodes, 2), optional
             Default: none.
 
         Examples
         --------
-        >>> one = Nodes.of_moments(np.array([[0.5]]), np.array([[0.25]]))
-        >>> one.alpha.tolist(), one.icc.tolist()
+        >>> nodes = Nodes.of_moments(np.array([[0.5]]), np.array([[0.25]]))
+        >>> nodes.alpha.tolist(), nodes.icc.tolist()
         ([[1.5]], [[0.25]])
         """
-        total = np.maximum((1.0 - icc) / np.maximum(icc, _LEAST), _LEAST_TOTAL)
-        alpha = np.maximum(mean * total, _LEAST)
-        beta = np.maximum((1.0 - mean) * total, _LEAST)
+        total = np.maximum((1.0 - icc) / np.maximum(icc, _PARAMETER_FLOOR), _PARAMETER_SUM_FLOOR)
+        alpha = np.maximum(mean * total, _PARAMETER_FLOOR)
+        beta = np.maximum((1.0 - mean) * total, _PARAMETER_FLOOR)
         share = np.ones(mean.shape) if share is None else share
         atoms = np.zeros((len(mean), 2)) if atoms is None else atoms
         return cls(alpha, beta, share, atoms, np.full(len(mean), 1.0 / max(1, len(mean))))
@@ -105,12 +107,12 @@ class Nodes:
     @classmethod
     def joined(cls, parts: Sequence["Nodes"], probability: Sequence[float]) -> "Nodes":
         """Return the nodes of several posteriors, each with its probability."""
-        most = max(nodes.alpha.shape[1] for nodes in parts)
+        components = max(nodes.alpha.shape[1] for nodes in parts)
 
         def wide(values: Array, share: bool = False) -> Array:
-            # What is filled in has no share; a copy of the first component needs no other rule.
-            filled = np.repeat(values[:, :1] * (not share), most - values.shape[1], axis=1)
-            return np.concatenate([values, filled], axis=1)
+            # Padding has no share; a copy of the first component needs no other quadrature rule.
+            padding = np.repeat(values[:, :1] * (not share), components - values.shape[1], axis=1)
+            return np.concatenate([values, padding], axis=1)
 
         return cls(
             np.concatenate([wide(nodes.alpha) for nodes in parts]),
@@ -122,7 +124,7 @@ class Nodes:
 
     @property
     def components(self) -> Iterator[tuple[Array, Array, Array]]:
-        """Share, alpha and beta of one component after the other, by node."""
+        """Iterate over components: share, alpha and beta, each of shape (nodes,)."""
         return zip(self.share.T, self.alpha.T, self.beta.T, strict=True)
 
     @property
@@ -136,9 +138,9 @@ class Nodes:
         return 1.0 / (1.0 + self.alpha + self.beta)
 
     def moved(self, offset: Array) -> "Nodes":
-        """Return nodes whose Betas have logit means that are larger by an offset (nodes,).
+        """Return nodes whose Betas have logit means raised by an offset (nodes,).
 
-        Atoms stay, and so do the sums of parameters.
+        Atoms and sums of Beta parameters are unchanged.
 
         Examples
         --------
@@ -148,11 +150,13 @@ class Nodes:
         """
         logit = np.log(self.alpha) - np.log(self.beta) + offset[:, None]
         total = self.alpha + self.beta
-        alpha, beta = (np.maximum(expit(sign * logit) * total, _LEAST) for sign in (1.0, -1.0))
+        alpha, beta = (
+            np.maximum(expit(sign * logit) * total, _PARAMETER_FLOOR) for sign in (1.0, -1.0)
+        )
         return replace(self, alpha=alpha, beta=beta)
 
     def cdf(self, p: Array) -> Array:
-        """Probability of at most p, (nodes or 1, points); (nodes, points).
+        """Cumulative distribution function at p (nodes or 1, points); (nodes, points).
 
         Examples
         --------
@@ -162,45 +166,45 @@ class Nodes:
         total = self.atoms[:, :1] * (p >= 0.0) + self.atoms[:, 1:] * (p >= 1.0)
         for share, alpha, beta in self.components:
             a, b = alpha[:, None], beta[:, None]
-            narrow = a + b > _POINT
+            narrow = a + b > _POINT_LAW_SUM
             inside = betainc(np.where(narrow, 1.0, a), np.where(narrow, 1.0, b), p)
             total = total + share[:, None] * np.where(narrow, a <= p * (a + b), inside)
         return np.asarray(total)
 
     def overall(self) -> Array:
-        """Mean of p and its complement, intraclass correlation and its complement; (4, nodes).
+        r"""Mean m of p, 1 - m, intraclass correlation and its complement; (4, nodes).
 
-        The correlation is the variance of p over mean (1 - mean).
+        .. math:: \mathrm{icc} = \frac{\operatorname{Var}(p)}{m (1 - m)}.
         """
         total = self.alpha + self.beta
         mean, complement = self.alpha / total, self.beta / total
-        never, always = self.atoms.T
-        whole = always + (self.share * mean).sum(axis=1)
-        whole_complement = never + (self.share * complement).sum(axis=1)
+        share_at_0, share_at_1 = self.atoms.T
+        mean_p = share_at_1 + (self.share * mean).sum(axis=1)
+        complement_p = share_at_0 + (self.share * complement).sum(axis=1)
         within = (self.share * mean * complement * total / (1.0 + total)).sum(axis=1)
-        gap = np.where(
-            (whole < 0.5)[:, None], mean - whole[:, None], whole_complement[:, None] - complement
+        difference = np.where(
+            (mean_p < 0.5)[:, None], mean - mean_p[:, None], complement_p[:, None] - complement
         )
-        between = self.share * (gap**2 + mean * complement / (1.0 + total))
-        spread = between.sum(axis=1) + never * whole**2 + always * whole_complement**2
-        scale = np.maximum(whole * whole_complement, _LEAST)
+        between = self.share * (difference**2 + mean * complement / (1.0 + total))
+        variance = between.sum(axis=1) + share_at_0 * mean_p**2 + share_at_1 * complement_p**2
+        scale = np.maximum(mean_p * complement_p, _PARAMETER_FLOOR)
         return np.asarray(
-            np.minimum(np.stack([whole, whole_complement, spread / scale, within / scale]), 1.0)
+            np.minimum(np.stack([mean_p, complement_p, variance / scale, within / scale]), 1.0)
         )
 
     def among(self, keep: slice | Indices) -> "Nodes":
-        """Return some of the nodes, not renormalised."""
+        """Return some of the nodes, with their weights as they are."""
         rates = None if self.rates is None else self.rates[keep]
         parameters = self.alpha[keep], self.beta[keep], self.share[keep], self.atoms[keep]
         return Nodes(*parameters, self.weight[keep], rates)
 
     def log_parts(self, successes: NDArray[Any], failures: NDArray[Any]) -> Array:
-        """Log probability of a state's trials in order with each component and atom, by node.
+        """Log joint probability of a component or atom and of a state's trials in their order.
 
         Returns
         -------
         ndarray, shape (components + 2, nodes, states)
-            Shares included; summed over the first axis it is the likelihood of the node.
+            Summed over the first axis, its exponential is the likelihood of each node.
 
         Examples
         --------
@@ -209,15 +213,15 @@ class Nodes:
         [0.166666666667, 0.0, 0.0]
         """
         with np.errstate(divide="ignore"):
-            of_betas = [
+            log_betas = [
                 np.log(share)[:, None] + log_ordered(alpha, beta, successes, failures)
                 for share, alpha, beta in self.components
             ]
-            of_atoms = [
-                np.where(gone == 0, np.log(share)[:, None], -np.inf)
-                for share, gone in zip(self.atoms.T, (successes, failures), strict=True)
+            log_atoms = [
+                np.where(contrary == 0, np.log(share)[:, None], -np.inf)
+                for share, contrary in zip(self.atoms.T, (successes, failures), strict=True)
             ]
-        return np.stack([*of_betas, *of_atoms])
+        return np.stack([*log_betas, *log_atoms])
 
     def log_likelihood(self, successes: NDArray[Any], failures: NDArray[Any]) -> Array:
         """Log probability of a state's trials in order, given each node; (nodes, states).
@@ -238,10 +242,12 @@ class Nodes:
         for column, logs in enumerate(betas[1:], 1):
             logs += shares[:, column, None]
             total = _log_sum(total, logs)
-        for column, gone in enumerate((successes, failures)):
-            pure = np.flatnonzero(gone == 0)
+        for column, contrary in enumerate((successes, failures)):
+            uniform_states = np.flatnonzero(contrary == 0)
             if np.isfinite(atoms[:, column]).any():
-                total[:, pure] = _log_sum(total[:, pure], atoms[:, column, None])
+                total[:, uniform_states] = _log_sum(
+                    total[:, uniform_states], atoms[:, column, None]
+                )
         return np.asarray(total)
 
     def __len__(self) -> int:
@@ -249,7 +255,7 @@ class Nodes:
 
 
 def _log_sum(first: Array, second: Array) -> Array:
-    """Log of the sum of exponentials, of which one is finite."""
+    """Log of the sum of exponentials of two arrays, of which at least one is finite."""
     larger = np.maximum(first, second)
     return np.asarray(larger + np.log1p(np.exp(np.minimum(first, second) - larger)))
 
@@ -257,7 +263,12 @@ def _log_sum(first: Array, second: Array) -> Array:
 def log_ordered(
     alpha: Array, beta: Array, successes: NDArray[Any], failures: NDArray[Any]
 ) -> Array:
-    """Log probability of trials in their order under ``p ~ Beta``; shape (Betas, states)."""
+    r"""Log probability of trials in their order under Betas; shape (Betas, states).
+
+    .. math:: \log \frac{(\alpha)_c (\beta)_f}{(\alpha + \beta)_{c + f}},
+
+    with rising factorials of c successes and f failures.
+    """
     logs = log_rising_factorial_table(alpha, successes)
     logs += log_rising_factorial_table(beta, failures)
     return np.asarray(logs - log_rising_factorial_table(alpha + beta, successes + failures))
@@ -266,8 +277,8 @@ def log_ordered(
 def log_rising_factorial_table(base: Array, counts: NDArray[Any]) -> Array:
     """Log rising factorials of every base at every count; shape (*base.shape, counts).
 
-    Each distinct count is computed once. Small whole counts are logarithms of products, which cost
-    a tenth of what log-gamma functions do.
+    Each distinct count is computed once. Small whole counts take logarithms of products, at a
+    tenth of the cost of log-gamma functions.
 
     Examples
     --------
@@ -275,26 +286,26 @@ def log_rising_factorial_table(base: Array, counts: NDArray[Any]) -> Array:
     >>> np.exp(logs).round(12).tolist()  # 0.5 * 1.5, 1, 0.5
     [[0.75, 1.0, 0.5]]
     """
-    distinct, which = np.unique(counts, return_inverse=True)
-    if distinct.max(initial=0) > _FACTORS * len(distinct) or (distinct % 1 != 0).any():
-        return log_rising_factorial(base[..., None], distinct)[..., which]
+    distinct, index = np.unique(counts, return_inverse=True)
+    if distinct.max(initial=0) > _FACTORS_PER_PRODUCT * len(distinct) or (distinct % 1 != 0).any():
+        return log_rising_factorial(base[..., None], distinct)[..., index]
     logs = np.empty((len(distinct), base.size))
-    for start in range(0, base.size, _CHUNK):
-        chunk = slice(start, start + _CHUNK)
+    for start in range(0, base.size, _BASES_PER_BLOCK):
+        chunk = slice(start, start + _BASES_PER_BLOCK)
         _log_products(base.ravel()[chunk], distinct, logs[:, chunk])
-    return np.moveaxis(logs.reshape(-1, *base.shape)[which], 0, -1)
+    return np.moveaxis(logs.reshape(-1, *base.shape)[index], 0, -1)
 
 
 def _log_products(base: Array, counts: NDArray[Any], logs: Array) -> None:
-    """Write logs of ``base (base + 1) ... (base + count - 1)`` by rising count; (counts, bases)."""
-    product, before = np.ones(len(base)), np.zeros(len(base))
+    """Write log rising factorials at increasing counts into an array (counts, bases)."""
+    product, log_earlier = np.ones(len(base)), np.zeros(len(base))
     row = 0
     for factors in range(int(counts[-1]) + 1):
         if factors:
             product *= base + (factors - 1)
         if factors == counts[row]:
-            np.add(np.log(product), before, out=logs[row])
+            np.add(np.log(product), log_earlier, out=logs[row])
             row += 1
-        if factors % _FACTORS == _FACTORS - 1:
-            before += np.log(product)
+        if factors % _FACTORS_PER_PRODUCT == _FACTORS_PER_PRODUCT - 1:
+            log_earlier += np.log(product)
             product[:] = 1.0

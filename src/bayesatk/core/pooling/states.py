@@ -1,4 +1,4 @@
-"""Distinct counts of questions: all that a posterior needs of them."""
+"""Distinct counts of questions, which are sufficient statistics of their trials."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,9 +22,9 @@ class States:
     counts : ndarray of int, shape (states, categories)
         Observed trials. Right and wrong are two categories: wrong, then right.
     prior : ndarray, shape (states, categories)
-        Prior trials, discounted.
+        Discounted prior trials.
     count : ndarray, shape (states,)
-        Questions in each.
+        Number of questions in each state.
     which : ndarray of int, shape (questions,)
         State of every question.
     """
@@ -36,7 +36,7 @@ class States:
 
     @classmethod
     def of(cls, successes: ArrayLike, trials: ArrayLike) -> "States":
-        """Group questions of right and wrong.
+        """Group questions by their successes and trials.
 
         Examples
         --------
@@ -68,9 +68,9 @@ class States:
         distinct, state_of_question, count = np.unique(
             keys, axis=0, return_inverse=True, return_counts=True
         )
-        observed, earlier = np.split(distinct, 2, axis=1)
+        observed, prior_counts = np.split(distinct, 2, axis=1)
         return cls(
-            observed.astype(np.int64), earlier, count.astype(float), state_of_question.ravel()
+            observed.astype(np.int64), prior_counts, count.astype(float), state_of_question.ravel()
         )
 
     @cached_property
@@ -89,7 +89,7 @@ class States:
         return np.asarray(self.counts + self.prior)
 
     def merged(self) -> "States":
-        """Return the states with prior trials as trials, also fractions of them."""
+        """Return the states with prior trials added to the trials, which may be fractions then."""
         counts: Any = self.evidence
         return replace(self, counts=counts, prior=np.zeros(self.prior.shape))
 
@@ -108,15 +108,15 @@ class States:
 
 
 class Terms(NamedTuple):
-    """What a weighted mean over questions is the sum of.
+    """Distinct terms of a weighted mean over questions.
 
     Parameters
     ----------
     state : ndarray of int, shape (terms,)
     weight : ndarray, shape (terms,)
-        In rising order.
+        In increasing order.
     questions : ndarray, shape (terms,)
-        How many questions have both.
+        Number of questions with this state and weight.
     """
 
     state: Indices
@@ -125,7 +125,7 @@ class Terms(NamedTuple):
 
 
 def relative(weight: ArrayLike | None) -> Array | None:
-    """Return weights with a mean of one; None where all are the same.
+    """Return weights scaled to a mean of one; None where all are equal.
 
     Examples
     --------
@@ -137,5 +137,5 @@ def relative(weight: ArrayLike | None) -> Array | None:
     values = np.asarray(weight, float)
     if (values == values[0]).all():
         return None
-    scaled = values / values.max()  # a sum of the largest numbers is none
+    scaled = values / values.max()  # so that the sum cannot overflow
     return np.asarray(scaled / scaled.mean())

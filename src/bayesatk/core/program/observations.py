@@ -284,9 +284,10 @@ class Marked(RightWrong):
 
         Shape (points, right trials among the unknown, states).
         """
-        tables = zip(self._marks.alike, self._marks.by_group(self.rates(theta), True), strict=True)
-        for (unknown, wrong, right, alike), chances in tables:
-            yield (unknown, wrong, right), alike, np.moveaxis(chances, 0, 1)
+        mark_tables = self._marks.mark_tables(self.rates(theta), once=True)
+        tables = zip(self._marks.states_by_trial_counts, mark_tables, strict=True)
+        for (unknown, wrong, right, states), chances in tables:
+            yield (unknown, wrong, right), states, np.moveaxis(chances, 0, 1)
 
     @override
     def log_states(self, theta: Array, offset: Array) -> Array:
