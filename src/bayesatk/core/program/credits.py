@@ -28,23 +28,23 @@ from bayesatk.core.question.bernstein import elevate_degree, power_coefficients
 from bayesatk.core.question.beta_binomial import beta_binomial_moments, latent_on_nodes
 from bayesatk.metrics.credit import Credit, log_binomials
 
-_BLOCK = 4_000_000  # floats in one array: 32 MB
-_DEGREES = (60.0, 200.0, 3000.0, 50_000.0)  # of the rules; beyond the last there is none
-_LONG_TAILED = 0.1  # Beta parameter below which a rule needs many more points, far out
-_SMALLEST = 1e-8  # Beta parameter: what lies further out than its tail is 2e-10 of the probability
-_LARGEST = 20_000.0  # degree that a state may need by itself
-_OVERLAP = 1e-140  # of prior and likelihood, each at most one: far above underflow
-_COLUMNS = 300  # numbers of right trials, up to which no rule is needed
-_SMALLEST_TOTAL = 1e-300  # of what is divided by
-_FARTHEST_LOGIT = 40.0  # of p, beyond which it is 0 or 1 to double precision
-_ROUNDED = 1e-7  # variance over squared mean, below which a third cumulant is rounding
+_MAX_FLOATS_PER_BLOCK = 4_000_000  # 32 MB
+_RULE_DEGREES = (60.0, 200.0, 3000.0, 50_000.0)  # beyond the last there is no rule
+_LONG_TAIL_PARAMETER_MAX = 0.1  # of a Beta, below which a rule needs many more points in its tails
+RULE_PARAMETER_FLOOR = 1e-8  # of Betas: a rule for it leaves out 2e-10 of the probability
+_STATE_DEGREE_MAX = 20_000.0  # of a rule that shares its points between states
+_OVERLAP_MIN = 1e-140  # of prior and likelihood, each at most one: far above underflow
+_RIGHT_COUNTS_MAX = 300  # possible numbers of right trials, up to which no rule is needed
+_PROBABILITY_FLOOR = 1e-300  # of a divisor
+_LOGIT_MAX = 40.0  # beyond it p is 0 or 1 to double precision
+_RELATIVE_VARIANCE_MIN = 1e-7  # over the squared mean; below it a third cumulant is rounding error
 
 
 def few_trials(states: States, credits: Sequence[Credit]) -> bool:
-    """Whether all trials, which are whole, and those of cubes of credits need no rule."""
-    more = 3 * max(credit.k for credit in credits)
-    whole = not (states.counts % 1).any()
-    return whole and int(states.trials.max(initial=0)) + more < _COLUMNS
+    """Whether trials are whole and few enough for exact sums instead of quadrature."""
+    later = 3 * max(credit.k for credit in credits)
+    whole_counts = not (states.counts % 1).any()
+    return whole_counts and int(states.trials.max(initial=0)) + later < _RIGHT_COUNTS_MAX
 
 
 class Cumulants(NamedTuple):
@@ -77,17 +77,19 @@ def credit_cumulants(nodes: Nodes, states: States, credits: Sequence[Credit]) ->
     empty = np.zeros((3, len(nodes), len(credits), len(states)))
     totals = Cumulants(*np.swapaxes(empty, 2, 3))
     width = len(states) * (6 * len(credits) if nodes.rates is None else len(right))
-    step = max(1, _BLOCK // max(width, 1))
-    for part in (np.arange(start, min(start + step, len(nodes)))
+    step = max(1, _MAX_FLOATS_PER_BLOCK // max(width, 1))
+    for block in (np.arange(start, min(start + step, len(nodes)))
                  for start in range(0, len(nodes), step)):  # fmt: skip
-        some = nodes.among(part)
-        given = None if nodes.rates is None else right_given_marked(some, states, right)
-        for rows, columns, cumulants in _of_right_trials(some, right, credits):
-            if given is None:
+        nodes_of_block = nodes.among(block)
+        right_probability = (
+            None if nodes.rates is None else right_given_marked(nodes_of_block, states, right)
+        )
+        for rows, columns, cumulants in _of_right_trials(nodes_of_block, right, credits):
+            if right_probability is None:
                 for total, values in zip(totals, cumulants, strict=True):
-                    total[np.ix_(part[rows], columns)] = values
+                    total[np.ix_(block[rows], columns)] = values
             else:
-                _mix(totals, part[rows], given[rows][:, :, columns], cumulants)
+                _mix(totals, block[rows], right_probability[rows][:, :, columns], cumulants)
     return totals if nodes.rates is None else _centred(totals)
 
 
@@ -110,33 +112,33 @@ def _centred(raw: Cumulants) -> Cumulants:
 def _of_right_trials(
     nodes: Nodes, states: States, credits: Sequence[Credit]
 ) -> Iterator[tuple[Indices, Indices, Cumulants]]:
-    """Yield nodes, states and their cumulants, of numbers of right trials."""
+    """Yield nodes, states and their cumulants, where states are counts of right trials."""
     right, wrong = states.successes, states.trials - states.successes
     if few_trials(states, credits):
         yield np.arange(len(nodes)), np.arange(len(states)), _of_few_trials(nodes, states, credits)
         return
-    large = resolving_degree(right, wrong) > _LARGEST
-    on_rules, alone = np.flatnonzero(~large), np.flatnonzero(large)
-    degree = _degrees(nodes, right[~large], wrong[~large], credits)
-    long_tailed = np.minimum(nodes.alpha, nodes.beta).min(axis=1) < _LONG_TAILED
-    beyond = 2 * len(_DEGREES)
-    label = np.minimum(2 * np.searchsorted(_DEGREES, degree) + long_tailed, beyond)
-    if len(alone):
+    unresolved = resolving_degree(right, wrong) > _STATE_DEGREE_MAX
+    with_rule, without_rule = np.flatnonzero(~unresolved), np.flatnonzero(unresolved)
+    degree = _degrees(nodes, right[~unresolved], wrong[~unresolved], credits)
+    long_tailed = np.minimum(nodes.alpha, nodes.beta).min(axis=1) < _LONG_TAIL_PARAMETER_MAX
+    beyond = 2 * len(_RULE_DEGREES)
+    label = np.minimum(2 * np.searchsorted(_RULE_DEGREES, degree) + long_tailed, beyond)
+    if len(without_rule):
         rows = np.arange(len(nodes))
-        yield rows, alone, _exact(nodes, right[alone], wrong[alone], credits)
-    for band in np.unique(label) if len(on_rules) else ():
+        yield rows, without_rule, _exact(nodes, right[without_rule], wrong[without_rule], credits)
+    for band in np.unique(label) if len(with_rule) else ():
         rows = np.flatnonzero(label == band)
-        part = nodes.among(rows), right[on_rules], wrong[on_rules]
+        band_states = nodes.among(rows), right[with_rule], wrong[with_rule]
         if band == beyond:
-            yield rows, on_rules, _exact(*part, credits)
+            yield rows, with_rule, _exact(*band_states, credits)
             continue
-        # Tails of a single node may be as long as they like.
-        least = 0.0 if len(nodes) == 1 else _SMALLEST
-        a = max(float(part[0].alpha.min() + part[1].min()), least)
-        b = max(float(part[0].beta.min() + part[2].min()), least)
+        # The tails of a single node are not cut off.
+        parameter_min = 0.0 if len(nodes) == 1 else RULE_PARAMETER_FLOOR
+        a = max(float(band_states[0].alpha.min() + band_states[1].min()), parameter_min)
+        b = max(float(band_states[0].beta.min() + band_states[2].min()), parameter_min)
         rule = beta_rule(a, b, float(degree[rows].max()))
-        for chunk, cumulants in _on_rule(*part, rule, credits):
-            yield rows, on_rules[chunk], cumulants
+        for chunk, cumulants in _on_rule(*band_states, rule, credits):
+            yield rows, with_rule[chunk], cumulants
 
 
 def _degrees(nodes: Nodes, right: Ints, wrong: Ints, credits: Sequence[Credit]) -> Array:
@@ -162,19 +164,21 @@ def _on_rule(
     Moments are taken about the mean of a state over all nodes, and of the smaller of a credit and
     its complement: squares about zero leave no digits to the variance of many trials.
     """
-    within, prior = prior_on_rule(nodes, rule)
-    rule = within.with_ends()
+    interior_rule, prior = prior_on_rule(nodes, rule)
+    rule = interior_rule.with_ends()
     log_likelihood = _kernels(right, wrong, rule)
     likelihood = _exponential(log_likelihood)
     total = prior @ likelihood.T
-    node, state = np.nonzero(total < _OVERLAP)
-    thin = _exponential(_log_prior(nodes.among(node), within) + log_likelihood[state])
+    node, state = np.nonzero(total < _OVERLAP_MIN)
+    underflowed_weights = _exponential(
+        _log_prior(nodes.among(node), interior_rule) + log_likelihood[state]
+    )
     total[node, state] = 1.0
     low, high = latent_on_nodes(credits, rule)
-    every = likelihood * prior.sum(axis=0)
-    scale = np.maximum(every.sum(axis=1, keepdims=True), _SMALLEST_TOTAL)
-    mean, complement = every @ low / scale, every @ high / scale
-    step = max(1, _BLOCK // (max(len(nodes), len(rule)) * 3 * len(credits)))
+    average_likelihood = likelihood * prior.sum(axis=0)
+    scale = np.maximum(average_likelihood.sum(axis=1, keepdims=True), _PROBABILITY_FLOOR)
+    mean, complement = average_likelihood @ low / scale, average_likelihood @ high / scale
+    step = max(1, _MAX_FLOATS_PER_BLOCK // (max(len(nodes), len(rule)) * 3 * len(credits)))
     for start in range(0, len(likelihood), step):
         chunk = slice(start, start + step)
         gap = np.where(
@@ -190,20 +194,21 @@ def _on_rule(
         raw /= total[:, chunk, None, None]
         inside = (state >= start) & (state < start + step)
         column = state[inside] - start
-        weights = thin[inside] / thin[inside].sum(axis=1, keepdims=True)
+        weights = underflowed_weights[inside]
+        weights = weights / weights.sum(axis=1, keepdims=True)
         raw[node[inside], column] = np.einsum("ir,rick->ick", weights, powers[:, column])
         first, variance, third = _centred(Cumulants(*np.moveaxis(raw, 2, 0)))
         yield chunk, Cumulants(mean[chunk] + first, variance, third)
 
 
 def _of_few_trials(nodes: Nodes, states: States, credits: Sequence[Credit]) -> Cumulants:
-    """Cumulants of states of few trials, by chances of how many of all trials are right.
+    """Cumulants of states of few trials, by the probability of each number of right trials.
 
-    With its later trials every question has as many, N: of n trials and c right, j of the N - n
-    later ones are right when c + j of N are, so that every state and power reads the same chances.
+    Later trials bring every question to the same number N of trials: with c of n trials right, j of
+    the N - n later ones are right if c + j of N are. All states and powers of credits therefore
+    use the same probabilities.
     """
     total = int(states.trials.max()) + 3 * max(credit.k for credit in credits)
-    # Of every number of right trials, in one order: shape (nodes, total + 1).
     right_of_all = np.arange(total + 1)
     logs = nodes.log_parts(right_of_all, total - right_of_all)
     chance = np.exp(logs - logs.max(axis=(0, 2))[:, None]).sum(axis=0)
@@ -211,20 +216,20 @@ def _of_few_trials(nodes: Nodes, states: States, credits: Sequence[Credit]) -> C
     factors = _factors(counts.tobytes(), total, tuple(credits))
     raw = chance @ factors.reshape(total + 1, -1)
     raw = raw.reshape(len(nodes), *factors.shape[1:])
-    node, thin = np.nonzero(raw[:, -1] < _OVERLAP)
-    for state in np.unique(thin):
-        rows, possible = node[thin == state], factors[:, -1, state] > 0.0
-        alone = _exponential(np.logaddexp.reduce(logs[:, rows][..., possible]))
-        raw[rows, :, state] = alone @ factors[possible, :, state]
+    node, underflowed = np.nonzero(raw[:, -1] < _OVERLAP_MIN)
+    for state in np.unique(underflowed):
+        rows, possible = node[underflowed == state], factors[:, -1, state] > 0.0
+        conditional = _exponential(np.logaddexp.reduce(logs[:, rows][..., possible]))
+        raw[rows, :, state] = conditional @ factors[possible, :, state]
     return _of_powers(raw)
 
 
-@lru_cache(maxsize=1)  # points come in blocks, which all ask for the same
+@lru_cache(maxsize=1)  # all blocks of points repeat the call
 def _factors(counts: bytes, total: int, credits: tuple[Credit, ...]) -> Array:
-    """By what chances are multiplied to give powers of credits, and one, of each state.
+    """Return factors of the probabilities of right trials in the expected powers of credits.
 
-    Of right trials and all trials of the states; shape (total + 1, 6 credits + 1, states), in the
-    order of `power_coefficients`.
+    They have the shape (total + 1, 6 credits + 1, states), with powers in the order of
+    `power_coefficients`; the last is the factor of the probability of the state itself.
     """
     right, trials = np.frombuffer(counts, np.int64).reshape(2, -1)
     coefficients = power_coefficients(credits)
@@ -232,54 +237,57 @@ def _factors(counts: bytes, total: int, credits: tuple[Credit, ...]) -> Array:
     for size in np.unique(trials)[::-1]:
         coefficients = elevate_degree(coefficients, total - int(size))
         later, of_size = np.arange(len(coefficients)), np.flatnonzero(trials == size)
-        ways = np.exp(log_binomials(len(later) - 1))[:, None]
-        powers = ways * np.column_stack([coefficients, np.ones(len(later))])
+        orders = np.exp(log_binomials(len(later) - 1))[:, None]
+        powers = orders * np.column_stack([coefficients, np.ones(len(later))])
         factors[right[of_size] + later[:, None], :, of_size] = powers[:, None]
     factors.setflags(write=False)
     return factors
 
 
 def _of_powers(raw: Array) -> Cumulants:
-    """Cumulants from expected powers of credits, then of their complements, and total chances.
+    """Cumulants from expected powers of credits and complements, and total probabilities.
 
-    Of the smaller of a credit and its complement, so that saturated data keep their digits.
+    They are those of the smaller of a credit and its complement, so that saturated data lose no
+    digits.
     """
     total = raw[:, -1]
     powers = raw[:, :-1].reshape(len(raw), 2, 3, -1, raw.shape[2])
-    less = powers[:, 0, 0] <= powers[:, 1, 0]
+    is_smaller = powers[:, 0, 0] <= powers[:, 1, 0]
     first, second, third = (
-        np.where(less, powers[:, 0, j], powers[:, 1, j]) / total[:, None] for j in range(3)
+        np.where(is_smaller, powers[:, 0, j], powers[:, 1, j]) / total[:, None] for j in range(3)
     )
     square = first**2
     variance = np.maximum(second - square, 0.0)
     third -= first * (3.0 * second - 2.0 * square)
     # Odd cumulants of 1 - g are those of g with the other sign.
-    third = np.where(less, third, -third) * (variance > _ROUNDED * square)
+    third = np.where(is_smaller, third, -third) * (variance > _RELATIVE_VARIANCE_MIN * square)
     mean = powers[:, 0, 0] / total[:, None]
-    return Cumulants(*(np.swapaxes(one, 1, 2) for one in (mean, variance, third)))
+    return Cumulants(*(np.swapaxes(values, 1, 2) for values in (mean, variance, third)))
 
 
 def _exact(nodes: Nodes, right: Ints, wrong: Ints, credits: Sequence[Credit]) -> Cumulants:
-    """Means and variances state by state; such a density is normal, to all purposes."""
+    """Means and variances state by state; third cumulants of densities so narrow are zero."""
     shape = (len(nodes), len(right), len(credits))
     logs = nodes.log_parts(right, wrong)
     share = np.exp(logs - logs.max(axis=0))
     share /= share.sum(axis=0)
-    parts = []
+    component_moments = []
     for _, alpha, beta in nodes.components:
         a, b = (alpha[:, None] + right).ravel(), (beta[:, None] + wrong).ravel()
         mean, _, variance = beta_binomial_moments(credits, a, b)
-        parts.append((mean.reshape(shape), variance.reshape(shape)))
-    zero = np.zeros(shape)
-    parts += [(end + zero, zero) for end in at_ends(credits)]
-    if len(parts) == 3 and not nodes.atoms.any():
-        return Cumulants(*parts[0], zero)
-    whole = sum(p[..., None] * mean for p, (mean, _) in zip(share, parts, strict=True))
-    spread = sum(
-        p[..., None] * (variance + (mean - whole) ** 2)
-        for p, (mean, variance) in zip(share, parts, strict=True)
+        component_moments.append((mean.reshape(shape), variance.reshape(shape)))
+    zero_cumulant = np.zeros(shape)
+    component_moments += [(end + zero_cumulant, zero_cumulant) for end in at_ends(credits)]
+    if len(component_moments) == 3 and not nodes.atoms.any():
+        return Cumulants(*component_moments[0], zero_cumulant)
+    mixture_mean = sum(
+        p[..., None] * mean for p, (mean, _) in zip(share, component_moments, strict=True)
     )
-    return Cumulants(np.asarray(whole), np.asarray(spread), zero)
+    mixture_variance = sum(
+        p[..., None] * (variance + (mean - mixture_mean) ** 2)
+        for p, (mean, variance) in zip(share, component_moments, strict=True)
+    )
+    return Cumulants(np.asarray(mixture_mean), np.asarray(mixture_variance), zero_cumulant)
 
 
 def at_ends(credits: Sequence[Credit]) -> Array:
@@ -294,51 +302,53 @@ def _kernels(a: ArrayLike, b: ArrayLike, rule: BetaRule) -> Array:
 
 
 def _parts(nodes: Nodes, rule: BetaRule) -> Iterator[tuple[Indices | slice, Array]]:
-    """Yield nodes that have a component, and its log density on the points of a rule."""
-    alone = nodes.alpha.shape[1] == 1 and not nodes.atoms.any()
+    """Yield nodes that have a component, and its log weights on the points of a rule."""
+    single = nodes.alpha.shape[1] == 1 and not nodes.atoms.any()
     for share, alpha, beta in nodes.components:
-        some = slice(None) if share.all() else np.flatnonzero(share)
-        logs = _kernels(alpha[some], beta[some], rule)
+        rows = slice(None) if share.all() else np.flatnonzero(share)
+        logs = _kernels(alpha[rows], beta[rows], rule)
         logs += rule.log_weight
-        if not alone:
-            logs += (np.log(share[some]) - betaln(alpha[some], beta[some]))[:, None]
-        yield some, logs
+        if not single:
+            logs += (np.log(share[rows]) - betaln(alpha[rows], beta[rows]))[:, None]
+        yield rows, logs
 
 
 def prior_on_rule(nodes: Nodes, rule: BetaRule) -> tuple[BetaRule, Array]:
-    """Return points of a rule, and the prior probability of these and of both ends, by node.
+    """Return points of a rule, and prior probabilities of these and of both ends, by node.
 
-    Where no trial tells p from 0 or 1, it is counted to that end: Betas of small parameters reach
-    hundreds of points further.
+    Points at which p is 0 or 1 to double precision count towards that end: the tails of Betas of
+    small parameters reach hundreds of points further.
     """
-    parts = list(_parts(nodes, rule))
+    components = list(_parts(nodes, rule))
     with np.errstate(divide="ignore"):
         atoms = np.log(nodes.atoms)
-    top = atoms.max(axis=1)
-    for some, logs in parts:
-        top[some] = np.maximum(top[some], logs.max(axis=1))
+    log_max = atoms.max(axis=1)
+    for rows, logs in components:
+        log_max[rows] = np.maximum(log_max[rows], logs.max(axis=1))
     density = np.zeros((len(nodes), len(rule)))
-    for some, logs in parts:
-        logs -= top[some, None]
-        density[some] += np.exp(logs, out=logs)
+    for rows, logs in components:
+        logs -= log_max[rows, None]
+        density[rows] += np.exp(logs, out=logs)
     logit = rule.log_p - rule.log_q
-    inside = np.abs(logit) <= _FARTHEST_LOGIT
-    beyond = np.stack([logit < -_FARTHEST_LOGIT, logit > _FARTHEST_LOGIT], axis=1).astype(float)
-    at_ends = np.exp(atoms - top[:, None]) + density @ beyond
-    near = BetaRule(rule.log_p[inside], rule.log_q[inside], rule.log_weight[inside])
-    prior = np.concatenate([density[:, inside], at_ends], axis=1)
-    return near, prior / prior.sum(axis=1, keepdims=True)
+    is_inside = np.abs(logit) <= _LOGIT_MAX
+    beyond = np.stack([logit < -_LOGIT_MAX, logit > _LOGIT_MAX], axis=1).astype(float)
+    at_ends = np.exp(atoms - log_max[:, None]) + density @ beyond
+    interior_rule = BetaRule(
+        rule.log_p[is_inside], rule.log_q[is_inside], rule.log_weight[is_inside]
+    )
+    prior = np.concatenate([density[:, is_inside], at_ends], axis=1)
+    return interior_rule, prior / prior.sum(axis=1, keepdims=True)
 
 
 def _log_prior(nodes: Nodes, rule: BetaRule) -> Array:
-    """Log prior of points and ends, where it would be lost below the smallest number."""
+    """Log prior of points and ends, for nodes whose prior would underflow."""
     logs = np.full((len(nodes), len(rule)), -np.inf)
-    for some, part in _parts(nodes, rule):
-        logs[some] = np.logaddexp(logs[some], part)
+    for rows, log_density in _parts(nodes, rule):
+        logs[rows] = np.logaddexp(logs[rows], log_density)
     with np.errstate(divide="ignore"):
         return np.concatenate([logs, np.log(nodes.atoms)], axis=1)
 
 
 def _exponential(logs: Array) -> Array:
-    """Rows of exponentials, scaled to a largest value of one."""
+    """Exponentials, each row scaled to a maximum of one."""
     return np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))

@@ -14,9 +14,10 @@ from bayesatk._tools.arrays import Array
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.priors.fields import Fields
 
-_WIDEST_STEP = 0.35  # logits between offsets of a table, at most
-_BEND = 1.2e-3  # sixth derivative of log(1 + e^x) at most, times the constant of six-point lines
-_TABLE_ERROR = 0.005  # of a log-likelihood that is read off a table
+_OFFSET_STEP_MAX = 0.35  # between offsets of a table, in logits
+# Constant of six-point curves, times the largest sixth derivative of log(1 + e^x).
+_INTERPOLATION_CONSTANT = 1.2e-3
+_TABLE_ERROR_MAX = 0.005  # of a log-likelihood that is interpolated in a table
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class DifficultyLaw:
     Parameters
     ----------
     fields : Fields
-        Of all hyperparameters of the model, of which the law uses its own: ``mean`` and ``icc`` of
-        one Beta, or of two whose ``share`` there is; shares of ``atoms``.
+        All hyperparameters of the model. The law uses ``mean`` and ``icc`` of its Betas, the
+        ``share`` of the first of two, and the shares of ``atoms``.
     shape : (float, float), optional
         Parameters of a fixed Beta, without hyperparameters: questions are not pooled.
     """
@@ -63,7 +64,7 @@ class DifficultyLaw:
 
     @property
     def parts(self) -> int:
-        """Betas of a law that has several parts; 0 of one Beta alone."""
+        """Number of Betas of a law that has several parts; 0 for one Beta alone."""
         names = self.fields.slices
         return 2 if "share" in names else int("atoms" in names)
 
@@ -73,35 +74,42 @@ class DifficultyLaw:
         return mean, np.broadcast_to(theta[:, slices["icc"]], mean.shape)
 
     def _shares(self, theta: Array) -> Array:
-        """Shares of the parts: never, always, and each Beta."""
+        """Shares of the atoms at 0 and 1, then of each Beta; (points, parts)."""
         slices = self.fields.slices
         if "share" in slices:
-            lower = theta[:, slices["share"]]
-            return np.concatenate([np.zeros((len(theta), 2)), expit(lower), expit(-lower)], axis=1)
+            logit_share = theta[:, slices["share"]]
+            return np.concatenate(
+                [np.zeros((len(theta), 2)), expit(logit_share), expit(-logit_share)], axis=1
+            )
         return np.asarray(softmax(np.pad(theta[:, slices["atoms"]], ((0, 0), (0, 1))), axis=1))
 
     def step(self, theta: Array, trials: Array) -> float:
-        """Distance of offsets at which a table of log-likelihoods can be joined by curves.
+        """Step of the offsets of a table that interpolates log-likelihoods by six-point curves.
 
         Parameters
         ----------
         theta : ndarray, shape (points, hyperparameters)
         trials : ndarray, shape (questions,)
-            Or of distinct questions, times how often they occur.
+            Or, for distinct questions, their trials times the number of such questions.
         """
-        step = (_TABLE_ERROR / (_BEND * max(float(trials.sum()), 1.0))) ** (1.0 / 6.0)
-        if self.parts == 2:  # which changes from one Beta to the other within their width
+        error_at_unit_step = _INTERPOLATION_CONSTANT * max(float(trials.sum()), 1.0)
+        step = (_TABLE_ERROR_MAX / error_at_unit_step) ** (1.0 / 6.0)
+        if self.parts == 2:  # the likelihood turns from one Beta to the other within their width
             icc = expit(self._columns(theta)[1]).min()
             step = min(step, float(np.sqrt(icc + 1.0 / max(trials.max(initial=1.0), 1.0))))
-        return float(min(step, _WIDEST_STEP))
+        return float(min(step, _OFFSET_STEP_MAX))
 
 
 @dataclass(frozen=True)
 class CategoryLaw:
-    """A Dirichlet whose mean vector is tilted: proportional to ``m_c exp(offset s_c)``.
+    r"""A Dirichlet whose mean vector is tilted by an offset.
 
-    With ``s`` the scores scaled to [0, 1], an offset moves probability towards high scores, and two
-    categories have the Beta law of right and wrong.
+    With scores s scaled to [0, 1] and the mean vector m at an offset of zero, at the offset x
+
+    .. math:: E(p_c) = \frac{m_c e^{x s_c}}{\sum_d m_d e^{x s_d}}.
+
+    An offset moves probability towards high scores, and two categories have the Beta law of right
+    and wrong.
 
     Parameters
     ----------
@@ -132,9 +140,10 @@ class CategoryLaw:
         return np.asarray(np.maximum(np.exp(logits + concentration[:, None]), 1e-300))
 
     def step(self, theta: Array, trials: Array) -> float:
-        """Return the distance of offsets at which tables are joined by curves."""
-        step = (_TABLE_ERROR / (_BEND * max(float(trials.sum()), 1.0))) ** (1.0 / 6.0)
-        return float(min(step, _WIDEST_STEP))
+        """Return the step of offsets at which tables of log-likelihoods are interpolated."""
+        error_at_unit_step = _INTERPOLATION_CONSTANT * max(float(trials.sum()), 1.0)
+        step = (_TABLE_ERROR_MAX / error_at_unit_step) ** (1.0 / 6.0)
+        return float(min(step, _OFFSET_STEP_MAX))
 
 
 @dataclass(frozen=True)
@@ -144,7 +153,7 @@ class Common:
     Parameters
     ----------
     fields : Fields
-        Of all hyperparameters, with ``mean`` for p.
+        All hyperparameters, with ``mean`` for p.
     scored : bool
         Whether p is a vector.
     """
@@ -166,6 +175,6 @@ class Common:
         return np.exp(logs if self.scored else logs[:, 1])
 
     def step(self, theta: Array, trials: Array) -> float:
-        """Return the distance of offsets at which tables are joined by curves."""
+        """Return the step of offsets at which tables of log-likelihoods are interpolated."""
         del theta, trials
-        return _WIDEST_STEP
+        return _OFFSET_STEP_MAX

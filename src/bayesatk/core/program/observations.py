@@ -1,8 +1,8 @@
-"""Observations: what is seen of a question's p, and so what its trials say of everything else.
+"""Observations: the likelihood of a question's trials given p, and posteriors given these trials.
 
-Each answers the same four questions about distinct counts ("states") at points of the
-hyperparameters and offsets: how probable the trials are; mean, variance and third cumulant of
-metrics given them; the same of a new question; and draws of p. Tables have the shape (points,
+Each computes four things for distinct counts ("states"), at points of the hyperparameters and at
+offsets: the log probability of the trials; mean, variance and third cumulant of metrics given the
+trials; mean and variance for a new question; and draws of p. Tables have the shape (points,
 offsets, states, ...).
 """
 
@@ -23,6 +23,7 @@ from bayesatk.core.pooling.marks import Marks, count_chances, log_kinds
 from bayesatk.core.pooling.nodes import Nodes, log_rising_factorial_table
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.credits import (
+    RULE_PARAMETER_FLOOR,
     at_ends,
     credit_cumulants,
     few_trials,
@@ -38,19 +39,19 @@ from bayesatk.core.question.dirichlet_multinomial import (
 from bayesatk.metrics.category_credit import ScoredCredit
 from bayesatk.metrics.credit import Credit
 
-_BLOCK = 4_000_000  # floats in one array: 32 MB
-_LEAST = 1e-300  # probability, whose logarithm is a number
-_SMALLEST = 5e-324  # Beta parameter of draws
-_SMALLEST_RULE = 1e-8  # Beta parameter that a rule reaches: beyond its tail lie 2e-10
-_NARROWEST = 1000.0  # concentration, in trials of a question, from which a Beta is a point to them
-_FAR = 1e10  # below any log probability of trials that are possible
-_MANY_TRIALS, _OF_A_RULE = 200, 6  # from which points come so many times as many together
-_ON_RULE = 64  # floats of a state's likelihood at once, in those of a table of one column
-_FINER = 4  # points of a rule for one, where p is drawn from them
+_MAX_FLOATS_PER_BLOCK = 4_000_000  # 32 MB
+_PROBABILITY_FLOOR = 1e-300  # its logarithm is a number
+_DRAW_PARAMETER_FLOOR = 5e-324  # the smallest positive number
+_CONCENTRATION_PER_TRIAL_MAX = 1000.0  # of a Beta: its likelihood is then that of a point
+_LOG_PROBABILITY_FLOOR = -1e10
+_MANY_TRIALS = 200  # of a question, from which points share powers of metrics on a rule
+_RULE_SHARING_FACTOR = 6  # by which shared rules reduce the floats of a point
+_RULE_FLOATS_PER_STATE = 64  # of the likelihood, counted as floats of a table at one offset
+_DRAW_RULE_FACTOR = 4  # points where p is drawn from a rule, over those for integrals
 
 
 class Observation(ABC):
-    """What trials say of p: of right and wrong, of marks by a judge, of scored categories.
+    """Model of trials given p: right or wrong, marked by a judge, or in scored categories.
 
     Attributes
     ----------
@@ -64,11 +65,11 @@ class Observation(ABC):
     law: DifficultyLaw | CategoryLaw | Common
 
     def floats(self, columns: int) -> int:
-        """Return how many numbers tables of so many columns hold at once, at an offset."""
+        """Return how many floats tables with a number of columns hold at one offset."""
         return columns * len(self.states)
 
     def order(self, theta: Array) -> Array:
-        """Return a number by point; points of similar numbers cost less together."""
+        """Return a sort key by point: blocks of points with similar keys cost less."""
         return np.zeros(len(theta))
 
     @abstractmethod
@@ -77,28 +78,28 @@ class Observation(ABC):
 
     @abstractmethod
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """Three cumulants given a state; (points, offsets, states, metrics, 3)."""
+        """Three cumulants of metrics given a state; (points, offsets, states, metrics, 3)."""
 
     @abstractmethod
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """Mean and variance of metrics of a new question; (points, offsets, metrics, 2)."""
 
     def new_means(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """Return the means of a new question alone; (points, offsets, metrics)."""
+        """Return the means of metrics of a new question; (points, offsets, metrics)."""
         return np.asarray(self.new_cumulants(metrics, theta, offset)[..., 0])
 
     def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
-        """Return both cumulants, which may cost less together."""
+        """Return `cumulants` and `new_cumulants`, which may cost less in one call."""
         return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
     @abstractmethod
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
-        """Draw p of questions in states (questions,), at offsets (points, questions)."""
+        """Draw p of questions given their states (questions,), at offsets (points, questions)."""
 
 
 @dataclass(frozen=True)
 class RightWrong(Observation):
-    """Successes out of trials; prior trials count as so many trials more, also fractions.
+    """Successes out of trials; prior trials, also fractions of them, are added to the counts.
 
     Parameters
     ----------
@@ -111,13 +112,13 @@ class RightWrong(Observation):
 
     @cached_property
     def _counts(self) -> States:
-        """States of all trials, those before included."""
+        """States of all trials, prior ones included."""
         return self.states.merged()
 
     @override
     def floats(self, columns: int) -> int:
-        """Count fewer where trials are many: points share powers of metrics on a rule."""
-        shared = _OF_A_RULE if self._counts.trials.max(initial=0.0) > _MANY_TRIALS else 1
+        """Return fewer where trials are many: points share powers of metrics on a rule."""
+        shared = _RULE_SHARING_FACTOR if self._counts.trials.max(initial=0.0) > _MANY_TRIALS else 1
         return max(columns // shared, 1) * len(self.states)
 
     @override
@@ -139,17 +140,18 @@ class RightWrong(Observation):
         states = replace(
             counts, counts=np.pad(counts.counts, ((0, 1), (0, 0))), count=np.append(counts.count, 1)
         )
-        found = self._on_nodes(self.law.nodes(theta, offset), states, metrics, offset)
-        return found[:, :, :-1], found[:, :, -1, :, :2].copy()
+        cumulants = self._on_nodes(self.law.nodes(theta, offset), states, metrics, offset)
+        return cumulants[:, :, :-1], cumulants[:, :, -1, :, :2].copy()
 
     def _on_nodes(
         self, nodes: Nodes, states: States, metrics: Sequence[Any], offset: Array
     ) -> Array:
-        """Cumulants by node and state, of metrics that coincide only once."""
+        """Cumulants by node and state; equal metrics are computed once."""
         vectors = [metric.credit.values for metric in metrics]
         distinct = dict(zip(vectors, (metric.credit for metric in metrics), strict=True))
-        found = credit_cumulants(nodes, states, list(distinct.values()))
-        values = np.stack([np.swapaxes(one, 1, 2) for one in found])  # states last in memory
+        cumulants = credit_cumulants(nodes, states, list(distinct.values()))
+        # States come last in memory.
+        values = np.stack([np.swapaxes(cumulant, 1, 2) for cumulant in cumulants])
         if len(distinct) < len(vectors):
             values = values[:, :, [list(distinct).index(vector) for vector in vectors]]
         values = values.reshape(3, *offset.shape, *values.shape[2:])
@@ -179,7 +181,8 @@ class RightWrong(Observation):
     def _draw_alike(self, theta: Array, counts: NDArray[Any], place: Indices, rng: Rng) -> Array:
         """Draw p given wrong and right trials, at offsets of zero; (points, questions).
 
-        Questions of the same counts (counts, 2), which `place` says, have the same components.
+        `place` is the row of each question in the distinct counts (counts, 2): component
+        probabilities are computed once for each of these.
         """
         nodes = self.law.nodes(theta, np.zeros((len(theta), 1)))
         wrong, right = counts.T
@@ -190,16 +193,18 @@ class RightWrong(Observation):
             u = rng.random(component.shape)
             for chance in cumulative[:-1] / cumulative[-1]:
                 component += u >= np.take_along_axis(chance, place, axis=1)
-        inside = np.minimum(component, betas - 1)
-        alpha = np.take_along_axis(nodes.alpha, inside, axis=1) + right[place]
-        beta = np.take_along_axis(nodes.beta, inside, axis=1) + wrong[place]
-        p = rng.beta(np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST))
+        beta_index = np.minimum(component, betas - 1)
+        alpha = np.take_along_axis(nodes.alpha, beta_index, axis=1) + right[place]
+        beta = np.take_along_axis(nodes.beta, beta_index, axis=1) + wrong[place]
+        p = rng.beta(
+            np.maximum(alpha, _DRAW_PARAMETER_FLOOR), np.maximum(beta, _DRAW_PARAMETER_FLOOR)
+        )
         return np.asarray(np.where(component < betas, p, component > betas), float)
 
     def _draw_given(
         self, theta: Array, offset: Array, right: Array, wrong: Array, rng: Rng
     ) -> Array:
-        """Draw p given right and wrong trials: a component by its probability, then a Beta."""
+        """Draw p given right and wrong trials: a component of the mixture, then p from it."""
         nodes = self.law.nodes(theta, offset)
         alpha, beta = nodes.alpha[:, 0] + right, nodes.beta[:, 0] + wrong
         component = np.zeros(len(nodes), np.intp)
@@ -210,7 +215,9 @@ class RightWrong(Observation):
             for j in range(1, betas):
                 alpha = np.where(component == j, nodes.alpha[:, j] + right, alpha)
                 beta = np.where(component == j, nodes.beta[:, j] + wrong, beta)
-        p = rng.beta(np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST))
+        p = rng.beta(
+            np.maximum(alpha, _DRAW_PARAMETER_FLOOR), np.maximum(beta, _DRAW_PARAMETER_FLOOR)
+        )
         return np.where(component < betas, p, component > betas).reshape(offset.shape)
 
 
@@ -218,14 +225,14 @@ def expected_credits(nodes: Nodes, credits: Sequence[Credit]) -> Array:
     """Return expected credits of a new question given each node; (nodes, credits)."""
     mean = nodes.atoms @ at_ends(credits)
     for share, alpha, beta in nodes.components:
-        some = np.flatnonzero(share)
-        expected = beta_binomial_means(credits, alpha[some], beta[some])[0]
-        mean[some] += share[some, None] * expected
+        rows = np.flatnonzero(share)
+        expected = beta_binomial_means(credits, alpha[rows], beta[rows])[0]
+        mean[rows] += share[rows, None] * expected
     return np.asarray(mean)
 
 
 def log_components(nodes: Nodes, right: Array, wrong: Array) -> Array:
-    """Log probability of one state by node with each component and atom; (nodes, components)."""
+    """Log joint probability of each component or atom and one state; (nodes, components)."""
     columns = []
     with np.errstate(divide="ignore"):
         for share, alpha, beta in nodes.components:
@@ -233,13 +240,13 @@ def log_components(nodes: Nodes, right: Array, wrong: Array) -> Array:
             columns.append(
                 np.log(share) + log_sequence_probability(np.stack([beta, alpha], axis=1), counts)
             )
-        for share, gone in zip(nodes.atoms.T, (right, wrong), strict=True):
-            columns.append(np.where(gone == 0, np.log(share), -np.inf))
+        for share, contrary in zip(nodes.atoms.T, (right, wrong), strict=True):
+            columns.append(np.where(contrary == 0, np.log(share), -np.inf))
     return np.stack(columns, axis=1)
 
 
 def _draw_column(logs: Array, rng: Rng) -> Indices:
-    """Draw a column of each row by its log weight."""
+    """Draw a column for each row, by log weights."""
     cumulative = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
     u = rng.random(len(logs)) * cumulative[:, -1]
     return np.asarray((u[:, None] >= cumulative[:, :-1]).sum(axis=1))
@@ -247,11 +254,13 @@ def _draw_column(logs: Array, rng: Rng) -> Indices:
 
 @dataclass(frozen=True)
 class Marked(RightWrong):
-    """Marks of a judge: right with probability ``f + (s - f) p``, its rates hyperparameters.
+    r"""Marks of a judge whose sensitivity s and false positive rate f are hyperparameters.
 
-    Of n trials t are right, which nobody sees: a state is a mixture over t of ordinary states, with
-    the probability of the marks given t (`bayesatk.core.pooling.marks`). The truth of some trials
-    may be known: states are counts of the kinds of trials that are told apart there.
+    .. math:: P(\text{marked right} \mid p) = s p + f (1 - p).
+
+    Of n trials an unknown number t is right: a state is a mixture over t of ordinary states,
+    weighted by the probability of the marks given t. States count the kinds of trials that
+    `bayesatk.core.pooling.marks` tells apart, as the truth of some may be known.
 
     Parameters
     ----------
@@ -272,17 +281,17 @@ class Marked(RightWrong):
 
     @cached_property
     def _whole(self) -> States:
-        """States of all trials, those before included, of which each counts fully."""
+        """States of all trials, prior ones included, where all counts are whole numbers."""
         return replace(self._counts, counts=self._counts.counts.astype(np.int64))
 
     @cached_property
     def _marks(self) -> Marks:
         return Marks(self._whole.counts)
 
-    def _alike(self, theta: Array) -> Iterator[tuple[tuple[int, int, int], Indices, Array]]:
-        """Yield unknown, wrong and right trials, the states that have them, and mark chances.
+    def _mark_tables(self, theta: Array) -> Iterator[tuple[tuple[int, int, int], Indices, Array]]:
+        """Yield numbers of unknown, wrong and right trials, their states, and mark probabilities.
 
-        Shape (points, right trials among the unknown, states).
+        The last have the shape (points, right trials among the unknown, states).
         """
         mark_tables = self._marks.mark_tables(self.rates(theta), once=True)
         tables = zip(self._marks.states_by_trial_counts, mark_tables, strict=True)
@@ -293,11 +302,11 @@ class Marked(RightWrong):
     def log_states(self, theta: Array, offset: Array) -> Array:
         nodes = self.law.nodes(theta, offset)
         logs = np.empty((*offset.shape, len(self.states)))
-        tables = zip(self._alike(theta), self._marks.right_chances(nodes), strict=True)
-        for (_, alike, chances), (prior, scale) in tables:
+        tables = zip(self._mark_tables(theta), self._marks.right_chances(nodes), strict=True)
+        for (_, members, chances), (prior, scale) in tables:
             joint = prior.reshape(*offset.shape, -1) @ chances
             scale = scale.reshape(*offset.shape, 1)
-            logs[..., alike] = np.log(np.maximum(joint, _LEAST)) + scale
+            logs[..., members] = np.log(np.maximum(joint, _PROBABILITY_FLOOR)) + scale
         rates = self.rates(theta)
         logs += self._marks.log_labels(rates)[:, None]
         return logs - self._marks.log_orders
@@ -311,46 +320,46 @@ class Marked(RightWrong):
     @override
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """Draw how many trials were right, then p given that number."""
-        right, alike_all = np.empty(offset.shape, np.intp), not offset.any()
-        for trials, alike, chances in self._alike(theta):
-            columns = np.flatnonzero(np.isin(state, alike))
+        right, without_offsets = np.empty(offset.shape, np.intp), not offset.any()
+        for trials, members, chances in self._mark_tables(theta):
+            columns = np.flatnonzero(np.isin(state, members))
             if not len(columns):
                 continue
-            place = np.searchsorted(alike, state[columns])
-            at = offset[:, columns[:1] if alike_all else columns]
-            prior = count_chances(self.law.nodes(theta, at), *trials)[0]
-            if not alike_all:
-                chances, place = chances[:, :, place], np.arange(len(columns))
-            prior = np.swapaxes(prior.reshape(len(theta), at.shape[1], -1), 1, 2)
-            upto = np.cumsum(prior * chances + _LEAST, axis=1)
-            u = rng.random((len(theta), len(columns))) * upto[:, -1, place]
+            table_column = np.searchsorted(members, state[columns])
+            distinct_offset = offset[:, columns[:1] if without_offsets else columns]
+            prior = count_chances(self.law.nodes(theta, distinct_offset), *trials)[0]
+            if not without_offsets:
+                chances, table_column = chances[:, :, table_column], np.arange(len(columns))
+            prior = np.swapaxes(prior.reshape(len(theta), distinct_offset.shape[1], -1), 1, 2)
+            cumulative = np.cumsum(prior * chances + _PROBABILITY_FLOOR, axis=1)
+            u = rng.random((len(theta), len(columns))) * cumulative[:, -1, table_column]
             right[:, columns] = trials[2] + sum(
-                u >= upto[:, number, place] for number in range(trials[0])
+                u >= cumulative[:, number, table_column] for number in range(trials[0])
             )
         wrong = self._whole.trials[state].astype(np.intp) - right
-        if not alike_all:
+        if not without_offsets:
             counted = right.ravel().astype(float), wrong.ravel().astype(float)
             return self._draw_given(theta, offset, *counted, rng)
-        keys, place = np.unique(right * (wrong.max() + 1) + wrong, return_inverse=True)
+        keys, distinct_row = np.unique(right * (wrong.max() + 1) + wrong, return_inverse=True)
         counts = np.stack([keys % (wrong.max() + 1), keys // (wrong.max() + 1)], axis=1)
-        return self._draw_alike(theta, counts, place.reshape(right.shape), rng)
+        return self._draw_alike(theta, counts, distinct_row.reshape(right.shape), rng)
 
 
 @dataclass(frozen=True)
 class MarkedOnRule(Marked):
-    """Marks of a judge: many of them, or with prior trials of which each counts a fraction.
+    """Marks of a judge, of many trials or with discounted prior trials, by quadrature over p.
 
-    On the points of one quadrature rule of p the prior of a node and the likelihood of a state are
-    factors, so tables are matrix products.
+    On one quadrature rule the prior depends on the node and the likelihood on the state, so tables
+    are matrix products.
     """
 
     @override
     def floats(self, columns: int) -> int:
-        """Count the likelihood on a rule, which has some hundreds of points."""
-        return max(16 * columns, _ON_RULE) * len(self.states)
+        """Return a number that allows for the likelihood on a rule of some hundreds of points."""
+        return max(16 * columns, _RULE_FLOATS_PER_STATE) * len(self.states)
 
     def order(self, theta: Array) -> Array:
-        """Points whose Betas are similarly narrow share a rule."""
+        """Return the logit icc: points whose Betas are similarly narrow share a rule."""
         width = theta[:, self.law.fields.slices.get("icc", slice(0))]
         return np.asarray(width.min(axis=1, initial=0.0))
 
@@ -358,21 +367,21 @@ class MarkedOnRule(Marked):
         nodes = self.law.nodes(theta, offset)
         trials = float(self._counts.trials.max(initial=1.0))
         total = nodes.alpha + nodes.beta
-        narrower = np.minimum(_NARROWEST * max(trials, 1.0) / total, 1.0)
-        alpha = np.maximum(nodes.alpha * narrower, _SMALLEST_RULE)
-        beta = np.maximum(nodes.beta * narrower, _SMALLEST_RULE)
+        shrinkage = np.minimum(_CONCENTRATION_PER_TRIAL_MAX * max(trials, 1.0) / total, 1.0)
+        alpha = np.maximum(nodes.alpha * shrinkage, RULE_PARAMETER_FLOOR)
+        beta = np.maximum(nodes.beta * shrinkage, RULE_PARAMETER_FLOOR)
         nodes = replace(nodes, alpha=alpha, beta=beta)
-        wanted = resolving_degree(alpha, beta).max() + trials + degree
-        rule = beta_rule(float(alpha.min()), float(beta.min()), float(wanted) * finer**2)
+        rule_degree = resolving_degree(alpha, beta).max() + trials + degree
+        rule = beta_rule(float(alpha.min()), float(beta.min()), float(rule_degree) * finer**2)
         rule, prior = prior_on_rule(nodes, rule)
         rule = rule.with_ends()
         return _OnRule(rule, prior.reshape(*offset.shape, -1), self._likelihood(theta, rule))
 
     def _likelihood(self, theta: Array, rule: BetaRule) -> tuple[Array, Array]:
-        """Likelihood (points, rule, states), scaled to at most one, and logs of the scales."""
+        """Likelihood (points, rule, states), scaled to a maximum of one, and logs of the scales."""
         counts = self._counts.counts
         kinds = log_kinds(rule.log_p, rule.log_q, self.rates(theta)[:, None], counts.shape[1])
-        logs: Array = np.where(np.isfinite(kinds), kinds, -_FAR) @ counts.T
+        logs: Array = np.where(np.isfinite(kinds), kinds, _LOG_PROBABILITY_FLOOR) @ counts.T
         scale = logs.max(axis=1, keepdims=True)
         logs -= scale
         return np.exp(logs, out=logs), scale[:, 0]
@@ -381,11 +390,11 @@ class MarkedOnRule(Marked):
     def log_states(self, theta: Array, offset: Array) -> Array:
         table = self._on_rule(theta, offset, 0.0)
         likelihood, scale = table.likelihood
-        return np.log(np.maximum(table.prior @ likelihood, _LEAST)) + scale[:, None]
+        return np.log(np.maximum(table.prior @ likelihood, _PROBABILITY_FLOOR)) + scale[:, None]
 
     @override
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """Work with the smaller of a metric and its complement, to keep its digits."""
+        """Use the smaller of a metric and its complement, so that no digits cancel."""
         credits = [metric.credit for metric in metrics]
         table = self._on_rule(theta, offset, 3.0 * max(credit.k for credit in credits))
         likelihood, _ = table.likelihood
@@ -397,46 +406,53 @@ class MarkedOnRule(Marked):
             for prior in np.moveaxis(table.prior, 1, 0)
         ]
         sums = np.stack(at_offsets, axis=1)
-        sums = sums[..., 1:] / np.maximum(sums[..., :1], _LEAST)
-        mean, square, cube, rest, rest_square, rest_cube = np.split(sums, 6, axis=-1)
-        less = mean <= rest
-        variance = np.where(less, square - mean**2, rest_square - rest**2)
+        sums = sums[..., 1:] / np.maximum(sums[..., :1], _PROBABILITY_FLOOR)
+        mean, square, cube, complement, complement_square, complement_cube = np.split(
+            sums, 6, axis=-1
+        )
+        is_smaller = mean <= complement
+        variance = np.where(is_smaller, square - mean**2, complement_square - complement**2)
         third = np.where(
-            less, cube - mean * (3.0 * square - 2.0 * mean**2),
-            rest * (3.0 * rest_square - 2.0 * rest**2) - rest_cube,
+            is_smaller, cube - mean * (3.0 * square - 2.0 * mean**2),
+            complement * (3.0 * complement_square - 2.0 * complement**2) - complement_cube,
         )  # fmt: skip
         return np.stack([mean, np.maximum(variance, 0.0), third], axis=-1)
 
     @override
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
-        """Draw p to a sixth of the width of the narrowest density."""
+        """Draw p to within a sixth of the width of the narrowest density."""
         drawn = np.empty(offset.shape)
         order = np.argsort(self.order(theta), kind="stable")
-        step = max(1, _BLOCK // (2000 * offset.shape[1]))
+        step = max(1, _MAX_FLOATS_PER_BLOCK // (2000 * offset.shape[1]))
         for start in range(0, len(order), step):
             rows = order[start : start + step]
-            table = self._on_rule(theta[rows], offset[rows], 0.0, _FINER)
+            table = self._on_rule(theta[rows], offset[rows], 0.0, _DRAW_RULE_FACTOR)
             likelihood, _ = table.likelihood
             joint = table.prior * np.swapaxes(likelihood[:, :, state], 1, 2)
-            place = _draw_column(np.log(joint.reshape(-1, joint.shape[-1]) + _LEAST), rng)
+            place = _draw_column(
+                np.log(joint.reshape(-1, joint.shape[-1]) + _PROBABILITY_FLOOR), rng
+            )
             drawn[rows] = _between(table.rule, place, rng).reshape(len(rows), -1)
         return drawn
 
 
 def _between(rule: BetaRule, place: Indices, rng: Rng) -> Array:
-    """Draw p around points of a rule, up to half way to the next; at an end it stays."""
+    """Draw p within half a step of points of a rule, uniformly in logits; ends stay as they are."""
     logit = rule.log_p - rule.log_q
-    inside = np.abs(logit) < 1e10
-    gap = np.gradient(logit[inside])
+    is_inside = np.abs(logit) < 1e10
+    gap = np.gradient(logit[is_inside])
     width = np.zeros(len(logit))
-    width[inside] = gap
+    width[is_inside] = gap
     shift = (rng.random(len(place)) - 0.5) * width[place]
     return np.asarray(expit(logit[place] + shift))
 
 
 @dataclass(frozen=True)
 class _OnRule:
-    """Prior (points, offsets, rule), each row summing to one, and likelihood on a rule of p."""
+    """A rule of p, the prior (points, offsets, rule) on it, and the scaled likelihood.
+
+    Each row of the prior sums to one.
+    """
 
     rule: BetaRule
     prior: Array
@@ -445,7 +461,7 @@ class _OnRule:
 
 @dataclass(frozen=True)
 class Categories(Observation):
-    """Trials in scored categories; prior trials count as so many trials more.
+    """Trials in scored categories; prior trials are added to the counts.
 
     Parameters
     ----------
@@ -467,14 +483,19 @@ class Categories(Observation):
 
     @override
     def cumulants(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
-        """Take the third cumulant of a Beta between the lowest and the highest score."""
+        r"""Take the third cumulant of a Beta between the lowest and the highest score.
+
+        With distances a and b of the mean from the two scores, variance v and Beta parameters that
+        sum to $T = a b / v - 1$,
+
+        .. math:: \kappa_3 = \frac{2 v^2 (b - a) (T + 1)}{a b (T + 2)}.
+        """
         alpha = self.law.alpha(theta, offset)
         mean, variance = judged_moments(metrics, alpha[:, :, None] + self.states.evidence)
         ends = np.array([[metric.scores.min(), metric.scores.max()] for metric in metrics]).T
         below, above = np.maximum(mean - ends[0], 0.0), np.maximum(ends[1] - mean, 0.0)
-        # Skewness of a Beta of variance v: 2 (b - a) v (total + 1) / (total + 2) / (a b / total).
-        total = np.maximum(below * above / np.maximum(variance, _LEAST) - 1.0, 0.0)
-        scale = np.maximum(below * above, _LEAST)
+        total = np.maximum(below * above / np.maximum(variance, _PROBABILITY_FLOOR) - 1.0, 0.0)
+        scale = np.maximum(below * above, _PROBABILITY_FLOOR)
         third = 2.0 * variance**2 * (above - below) / scale * (total + 1.0) / (total + 2.0)
         return np.stack([mean, variance, third], axis=-1)
 
@@ -491,14 +512,14 @@ class Categories(Observation):
 
 @dataclass(frozen=True)
 class AllAlike(Observation):
-    """Trials of questions that all have the same p, or vector p: complete pooling.
+    """Complete pooling: trials of questions that all have the same p, or vector p.
 
     Parameters
     ----------
     law : Common
     states : States
     judge : JudgeRates, optional
-        Of a judge that errs, who marked the trials.
+        Rates of the judge who marked the trials.
     """
 
     law: Common
@@ -522,8 +543,8 @@ class AllAlike(Observation):
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """Return cumulants given p, of which all but the mean are zero."""
         mean = self.new_means(metrics, theta, offset)[:, :, None]
-        every = np.repeat(mean, len(self.states), axis=2)
-        return np.stack([every, np.zeros_like(every), np.zeros_like(every)], axis=-1)
+        means = np.repeat(mean, len(self.states), axis=2)
+        return np.stack([means, np.zeros_like(means), np.zeros_like(means)], axis=-1)
 
     @override
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:

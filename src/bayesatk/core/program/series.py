@@ -1,4 +1,4 @@
-"""Functions of offsets as Chebyshev series: known at a few nodes, read off between them."""
+"""Functions of offsets as Chebyshev series, from their values at a few nodes."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -7,8 +7,8 @@ import numpy as np
 
 from bayesatk._tools.arrays import Array
 
-_DIGITS = 14.0  # log of the precision, relative to the largest value
-_SHORTEST = 1e-6  # half of a range of offsets
+_MINUS_LOG_PRECISION = 14.0  # relative to the largest value
+_HALF_RANGE_MIN = 1e-6  # of offsets
 
 
 class Series(NamedTuple):
@@ -17,9 +17,9 @@ class Series(NamedTuple):
     Parameters
     ----------
     coefficients : ndarray, shape (points, columns, degrees, ...)
-        Of one column, or of as many as offsets are asked for.
+        One column for all columns of offsets, or one for each.
     middle, half : ndarray, shape (points,)
-        Of the range.
+        Midpoint of the range, and half its length.
     """
 
     coefficients: Array
@@ -45,12 +45,12 @@ class Series(NamedTuple):
         """Return values at offsets (points, columns, places); (points, columns, places, ...)."""
         shape = self.coefficients.shape
         x = (offset - self.middle[:, None, None]) / self.half[:, None, None]
-        found = _polynomials(x, shape[2]) @ self.coefficients.reshape(*shape[:3], -1)
-        return np.asarray(found.reshape(*found.shape[:3], *shape[3:]))
+        values = _polynomials(x, shape[2]) @ self.coefficients.reshape(*shape[:3], -1)
+        return np.asarray(values.reshape(*values.shape[:3], *shape[3:]))
 
 
 def chebyshev_nodes(low: Array, high: Array, width: float) -> tuple[Array, Array, Array]:
-    """Nodes of ranges (points,) that resolve a function, and middle and half of each range.
+    """Return Chebyshev nodes of ranges, with the midpoint and half the length of each range.
 
     A series converges geometrically, the faster the further from the real axis the function is
     analytic, in halves of the range (Trefethen 2013, Approximation Theory, chapter 8).
@@ -66,10 +66,10 @@ def chebyshev_nodes(low: Array, high: Array, width: float) -> tuple[Array, Array
     offset : ndarray, shape (points, nodes)
     middle, half : ndarray, shape (points,)
     """
-    middle, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), _SHORTEST)
+    middle, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), _HALF_RANGE_MIN)
     number = 1
     if (low < high).any():
-        number = 2 + int(_DIGITS / np.arcsinh(width / half.max()))
+        number = 2 + int(_MINUS_LOG_PRECISION / np.arcsinh(width / half.max()))
     return middle[:, None] + half[:, None] * _places(number), middle, half
 
 
@@ -78,19 +78,19 @@ def _places(size: int) -> Array:
 
 
 def _polynomials(x: Array, size: int) -> Array:
-    """Chebyshev polynomials at x; one more axis."""
-    found = np.empty((size, *x.shape))
-    found[0] = 1.0
-    found[1:2] = x
+    """Chebyshev polynomials at x, by degree in a last axis."""
+    polynomials = np.empty((size, *x.shape))
+    polynomials[0] = 1.0
+    polynomials[1:2] = x
     for degree in range(2, size):
-        np.multiply(2.0 * x, found[degree - 1], out=found[degree])
-        found[degree] -= found[degree - 2]
-    return np.moveaxis(found, 0, -1)
+        np.multiply(2.0 * x, polynomials[degree - 1], out=polynomials[degree])
+        polynomials[degree] -= polynomials[degree - 2]
+    return np.moveaxis(polynomials, 0, -1)
 
 
 @lru_cache(maxsize=64)
 def _transform(size: int) -> Array:
-    """Return by what values at the nodes are multiplied to give coefficients (degrees, nodes)."""
+    """Return the matrix (degrees, nodes) that takes values at nodes to coefficients."""
     matrix = _polynomials(_places(size), size) * (2.0 / size)
     matrix[:, 0] *= 0.5
     return np.ascontiguousarray(matrix.T)
