@@ -63,7 +63,7 @@ OPERATIONS: dict[str, Callable[[Any], object]] = {
 def few_points() -> Iterator[None]:
     """No number is looked at here, only whether there is one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(posterior, "_POINTS", ((100, 200), (100, 200)))
+        patch.setattr(posterior, "_MIN_MAX_POINTS", ((100, 200), (100, 200)))
         yield
 
 

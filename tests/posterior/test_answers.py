@@ -328,8 +328,8 @@ def test_many_long_votes_fall_back_on_simulated_variances() -> None:
     exact, rough = voted(), voted()
     assert exact.moments.pool.shape[1] == 400
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vote_posterior, "_BUDGET", 1.0)
-        assert rough.moments.pool.shape[1] == vote_posterior._VOTES
+        patch.setattr(vote_posterior, "_MAX_MULTIPLICATIONS", 1.0)
+        assert rough.moments.pool.shape[1] == vote_posterior._VOTE_DRAWS
     np.testing.assert_allclose(rough.mean, exact.mean, rtol=1e-12)
     np.testing.assert_allclose(rough.sd, exact.sd, rtol=0.15)
     drawn = rough.draw(4000, rng, False).metrics

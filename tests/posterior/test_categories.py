@@ -330,7 +330,7 @@ def test_where_importance_sampling_fails_markov_chains_take_over(monkeypatch) ->
     data = bk.tally(rng.choice(6, (12, 10), p=rng.dirichlet(np.ones(6))), scores=scores)
     weighted = bk.evaluate(data, "bayes", prior=UNORDERED["partial"], rng=1)
     monkeypatch.setattr(importance, "K_HAT_MAX", -np.inf)
-    model._fitted.cache_clear()
+    model._fit_families.cache_clear()
     fit = bk.evaluate(data, "bayes", prior=UNORDERED["partial"], rng=1)
     note = next(note for note in fit.notes if "Markov" in note)
     assert "Markov chains worth" in note

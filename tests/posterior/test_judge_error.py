@@ -311,7 +311,7 @@ def test_prior_trials_of_full_weight_are_as_those_of_almost_that(monkeypatch) ->
 
     At all points: which of them fewer are depends on the last digits of their weights.
     """
-    monkeypatch.setattr(posterior, "_POINTS", ((10_000, 10_000),) * 2)
+    monkeypatch.setattr(posterior, "_MIN_MAX_POINTS", ((10_000, 10_000),) * 2)
     rng = np.random.default_rng(0)
     marks, before = rng.integers(0, 2, (8, 3)), bk.tally(rng.integers(0, 2, (8, 4)))
     judge = bk.JudgeError(tp=45, p=50, fp=3, n=50)

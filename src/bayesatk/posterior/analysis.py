@@ -38,7 +38,7 @@ Tables = tuple[Array, Array]  # of statistics and of quantiles, both (..., numbe
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What a result needs of one system: numbers, without what they were worked out from.
+    """Statistics, quantiles and draws of one system, as a result stores them.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Evaluated:
         Metrics of the grid; on categories then the probability to reach each higher score.
     drawn : Draws
     margins : ndarray, shape (draws, metrics, target)
-        Evenly spread quantiles of the metrics of the grid, with the mean and sd of its statistics.
+        Quantiles of the metrics of the grid at even levels, with the exact means and sds.
     groups : pair of ndarray, shape (group, metrics, target, ...), optional
         Statistics and quantiles of each group of questions.
     question_p : pair of ndarray, optional
@@ -54,23 +54,23 @@ class Evaluated:
     hyper : dict of name -> pair of ndarray, shape ([category,] ...)
         Statistics and quantiles of the hyperparameters.
     hyper_draws : dict of name -> dict of statistic -> float
-        Independent draws that these are worth; empty where they are exact.
+        Effective number of draws of each statistic; empty where it is exact.
     effective_draws : dict of statistic -> ndarray, shape (metrics,)
-        The same of metrics.
+        Effective number of draws of each statistic of the metrics.
     diagnostics : dict
         Numerical quality.
     families : dict of name -> FamilyShare
         Of difficulty, where questions are pooled partially.
     method : str
-        How it was found.
+        Method of integration over the hyperparameters.
     judge_share : ndarray, shape (metrics, target), optional
         Share of the variance that is due to the rates of a judge.
     checks : Checks, optional
-        What ArviZ checks models with; none of votes.
+        Draws for ArviZ's model checks; None for votes.
     points : sequence of (str, Points)
-        Of the hyperparameters, by law of difficulty; none of votes.
+        Weighted hyperparameters by law of difficulty; none for votes alone.
     remarks : list of str
-        What a reader should know.
+        Notes for the reader of the result.
     """
 
     statistics: Array
@@ -122,7 +122,7 @@ def evaluate_system(
         Of the posterior.
     streams : sequence of numpy.random.Generator
     keep : sequence of str
-        As of `bayesatk.evaluate`.
+        Optional contents of the result, as `bayesatk.evaluate` takes them.
     index : int
         Position of the system.
     """
@@ -158,10 +158,10 @@ def _judged(study: Study, index: int) -> _Request:
     fewest = int(model.states.trials.min())
     remarks += family_note(name, posterior.families, study.judged, fewest)
     if study.known_judges is not None:
-        first = study.metrics[0]
+        first_metric = study.metrics[0]
         remarks += judge_notes(
-            name, study.known_judges[index], model.judge_rates, first,
-            posterior, list(study.grid).index(first),
+            name, study.known_judges[index], model.judge_rates, first_metric,
+            posterior, list(study.grid).index(first_metric),
         )  # fmt: skip
     places += range(size, size + len(reach))
     points = [(fit.name, fit.points) for fit in model.families]
@@ -191,11 +191,11 @@ def _voted(study: Study, index: int, draws: int, rng: Rng) -> _Request:
 
 
 def _numbers_of(
-    study: Study, asked: _Request, draws: int, rng: Rng, keep: Sequence[str]
+    study: Study, request: _Request, draws: int, rng: Rng, keep: Sequence[str]
 ) -> Evaluated:
-    """Work out the numbers of metrics."""
-    posterior, known = asked.posterior, [place < len(study.grid) for place in asked.places]
-    number = sum(known)  # of the grid; the rest is to reach each score
+    """Compute the statistics, quantiles and draws of the requested metrics."""
+    posterior = request.posterior
+    number = sum(place < len(study.grid) for place in request.places)  # the rest: to reach scores
     drawn, checks = checked_draws(study, posterior, draws, rng, keep)
 
     def tables(numbers: Numbers, values: Array, estimate: Array, exact: Distributions) -> Tables:
@@ -204,8 +204,8 @@ def _numbers_of(
         rows[..., 1], rows[..., 2] = numbers.mean, numbers.sd
         rows[..., 6], rows[..., 7] = numbers.variance_trial, numbers.variance_question
         quantiles = np.empty((*rows.shape[:2], len(QUANTILE_LEVELS)))
-        for target, of_target in enumerate(exact):
-            for metric, law in enumerate(of_target):
+        for target, by_metric in enumerate(exact):
+            for metric, law in enumerate(by_metric):
                 source = Empirical(values[:, metric, target]) if law is None else law
                 rows[metric, target, 3:6] = _interval(study, source)
                 quantiles[metric, target] = source.quantile(QUANTILE_LEVELS)
@@ -216,19 +216,23 @@ def _numbers_of(
     statistics[:number, :, -1] = posterior.prior_sensitivity[:number]
     groups = None
     if study.grouping is not None and drawn.groups is not None:
-        estimate, none = posterior.estimate_by_group, [[None] * len(known)] * 2
-        each = [
-            tables(of_group, drawn.groups.metrics[:, group], estimate[group], none)
-            for group, of_group in enumerate(posterior.of_groups)
+        estimate = posterior.estimate_by_group
+        from_draws = [[None] * len(request.places)] * 2
+        by_group = [
+            tables(group_numbers, drawn.groups.metrics[:, group], estimate[group], from_draws)
+            for group, group_numbers in enumerate(posterior.of_groups)
         ]
-        groups = np.stack([one for one, _ in each]), np.stack([one for _, one in each])
-    behind = posterior.effective_draws
+        statistics_by_group, quantiles_by_group = zip(*by_group, strict=True)
+        groups = np.stack(statistics_by_group), np.stack(quantiles_by_group)
     return Evaluated(
         statistics, quantiles, drawn, _even_draws(study, posterior, exact, drawn, number), groups,
         None if drawn.p is None else posterior.question_p(),
-        {name: _hyper_tables(study, one) for name, one in posterior.hyper.items()},
+        {name: _hyper_tables(study, summary) for name, summary in posterior.hyper.items()},
         posterior.hyper_draws,
-        {name: np.broadcast_to(own, len(known)) for name, own in behind.items()},
+        {
+            name: np.broadcast_to(effective, len(request.places))
+            for name, effective in posterior.effective_draws.items()
+        },
         posterior.diagnostics, posterior.families, posterior.method, posterior.judge_share,
         checks,
     )  # fmt: skip
@@ -243,8 +247,10 @@ def _interval(study: Study, source: Empirical) -> tuple[float, float, float]:
 def _hyper_tables(study: Study, hyper: Summary | list[Summary]) -> Tables:
     """Statistics and quantiles of a hyperparameter, or of each of its columns."""
     if isinstance(hyper, list):
-        columns = [_hyper_tables(study, one) for one in hyper]
-        return np.stack([one for one, _ in columns]), np.stack([one for _, one in columns])
+        statistics, quantiles = zip(
+            *(_hyper_tables(study, column) for column in hyper), strict=True
+        )
+        return np.stack(statistics), np.stack(quantiles)
     row = np.full(len(STATISTICS), np.nan)
     row[1:6] = hyper.mean, hyper.sd, *_interval(study, hyper.distribution)
     return row, hyper.distribution.quantile(QUANTILE_LEVELS)
@@ -263,52 +269,52 @@ def _even_draws(
     """
     values = np.sort(drawn.metrics[:, :number], axis=0)
     levels = (np.arange(len(values)) + 0.5) / len(values)
-    for target, of_target in enumerate(exact):
-        for metric, law in enumerate(of_target[:number]):
+    for target, by_metric in enumerate(exact):
+        for metric, law in enumerate(by_metric[:number]):
             if law is not None:
                 values[:, metric, target] = law.quantile(levels)
     ends = float(min(study.scale.scores)), float(max(study.scale.scores))
     return standardised(values, posterior.mean[:number], posterior.sd[:number], ends)
 
 
-def _side_by_side(each: Sequence[Evaluated], places: Sequence[list[int]]) -> Evaluated:
+def _side_by_side(parts: Sequence[Evaluated], places: Sequence[list[int]]) -> Evaluated:
     """Put different metrics of a system side by side; their draws are independent.
 
-    What is not of metrics is that of the first, with hyperparameters that the second has beside.
+    Everything but metrics and hyperparameters is taken from the part with metrics of counts.
     """
-    size = sum(one.margins.shape[1] for one in each)
+    size = sum(part.margins.shape[1] for part in parts)
 
-    def joined(arrays: Sequence[Array], axis: int, most: float = np.inf) -> Array:
-        """Return metrics in their order, those at first places alone."""
-        place = np.concatenate([[i for i in own if i < most] for own in places])
-        return np.take(np.concatenate(arrays, axis), np.argsort(place), axis)
+    def joined(arrays: Sequence[Array], axis: int, end: float = np.inf) -> Array:
+        """Return the metrics at positions before `end`, in the order of the grid."""
+        order = np.concatenate([[i for i in positions if i < end] for positions in places])
+        return np.take(np.concatenate(arrays, axis), np.argsort(order), axis)
 
-    first, second = each
-    groups, of_groups = first.groups, first.drawn.groups
-    if groups is not None and of_groups is not None:
-        pairs = zip(*(one.groups for one in each if one.groups is not None), strict=True)
-        statistics, quantiles = (joined(own, 1) for own in pairs)
+    judged, voted = parts
+    groups, group_draws = judged.groups, judged.drawn.groups
+    if groups is not None and group_draws is not None:
+        pairs = zip(*(part.groups for part in parts if part.groups is not None), strict=True)
+        statistics, quantiles = (joined(tables, 1) for tables in pairs)
         groups = statistics, quantiles
-        drawn = [one.drawn.groups.metrics for one in each if one.drawn.groups is not None]
-        of_groups = replace(of_groups, metrics=joined(drawn, 2))
-    none = np.full(1, np.inf)
+        drawn = [part.drawn.groups.metrics for part in parts if part.drawn.groups is not None]
+        group_draws = replace(group_draws, metrics=joined(drawn, 2))
+    exact = np.full(1, np.inf)
     return replace(
-        first, statistics=joined([one.statistics for one in each], 0),
-        quantiles=joined([one.quantiles for one in each], 0),
-        margins=joined([one.margins for one in each], 1, size), groups=groups,
-        hyper={**second.hyper, **first.hyper},
-        hyper_draws={**second.hyper_draws, **first.hyper_draws},
+        judged, statistics=joined([part.statistics for part in parts], 0),
+        quantiles=joined([part.quantiles for part in parts], 0),
+        margins=joined([part.margins for part in parts], 1, size), groups=groups,
+        hyper={**voted.hyper, **judged.hyper},
+        hyper_draws={**voted.hyper_draws, **judged.hyper_draws},
         drawn=replace(
-            first.drawn, metrics=joined([one.drawn.metrics for one in each], 1),
-            hyper={**second.drawn.hyper, **first.drawn.hyper}, groups=of_groups,
+            judged.drawn, metrics=joined([part.drawn.metrics for part in parts], 1),
+            hyper={**voted.drawn.hyper, **judged.drawn.hyper}, groups=group_draws,
         ),
-        diagnostics={**second.diagnostics, **first.diagnostics},
+        diagnostics={**voted.diagnostics, **judged.diagnostics},
         effective_draws={
             name: joined([
-                np.broadcast_to(one.effective_draws.get(name, none), len(one.statistics))
-                for one in each
+                np.broadcast_to(part.effective_draws.get(name, exact), len(part.statistics))
+                for part in parts
             ], 0)
-            for name in dict.fromkeys(name for one in each for name in one.effective_draws)
+            for name in dict.fromkeys(name for part in parts for name in part.effective_draws)
         },
     )  # fmt: skip
 

@@ -67,10 +67,10 @@ def drawn_variables(samples: Sequence[Draws]) -> Variables:
     for name, values in samples[0].hyper.items():
         dims = () if values.ndim == 1 else (AXES.get(name, "category"),)
         variables[name] = dims, np.stack([drawn.hyper[name] for drawn in samples], axis=1)
-    of_groups = [drawn.groups for drawn in samples if drawn.groups is not None]
-    effects = [groups.effect for groups in of_groups if groups.effect is not None]
-    if of_groups:
-        means = np.stack([groups.mean for groups in of_groups], axis=1)
+    group_draws = [drawn.groups for drawn in samples if drawn.groups is not None]
+    effects = [groups.effect for groups in group_draws if groups.effect is not None]
+    if group_draws:
+        means = np.stack([groups.mean for groups in group_draws], axis=1)
         variables["group_mean"] = ("group",), means
     if effects:
         variables["group_effect"] = ("group",), np.stack(effects, axis=1)
@@ -96,7 +96,7 @@ def checking_groups(
     each : sequence of Evaluated
     """
     checks = [system.checks for system in each if system.checks is not None]
-    of_prior = {"chain": [0], "draw": np.arange(PRIOR_DRAWS)}
+    prior_coords = {"chain": [0], "draw": np.arange(PRIOR_DRAWS)}
     labels: dict[str, Any] = {str(name): label.values for name, label in posterior.coords.items()}
     labels |= {name: study.outcomes.dataset[name].values for name in ("question", "category")}
     counts = study.scale.variable, ("question", *study.scale.axes)
@@ -107,28 +107,29 @@ def checking_groups(
 
     if checks and checks[0].log_prior:
         add("log_prior", _log_prior(posterior, checks), posterior)
-    priors = [of_system.prior for of_system in checks if of_system.prior is not None]
+    priors = [check.prior for check in checks if check.prior is not None]
     if priors:
         variables = drawn_variables(priors)
-        of_posterior = {name: values for name, values in variables.items() if name in posterior}
+        prior_variables = {name: values for name, values in variables.items() if name in posterior}
         if study.pooling == "none":
             grid = MetricGrid.of(study.judged)
             metrics = np.stack([drawn.metrics[:, : len(grid)] for drawn in priors], axis=1)
-            of_metrics = grid.split(metrics, ("draw", "system"), ("target",))
-            of_posterior |= {
-                name: (dims[2:], values) for name, (dims, values) in of_metrics.items()
+            metric_variables = grid.split(metrics, ("draw", "system"), ("target",))
+            prior_variables |= {
+                name: (dims[2:], values) for name, (dims, values) in metric_variables.items()
             }
             labels |= grid.coords
-        add("prior", of_posterior, of_prior)
+        add("prior", prior_variables, prior_coords)
     for name, drawn, like in (
-        ("posterior_predictive", [one.replicates for one in checks], posterior),
-        ("prior_predictive", [one.prior_replicates for one in checks], of_prior),
+        ("posterior_predictive", [check.replicates for check in checks], posterior),
+        ("prior_predictive", [check.prior_replicates for check in checks], prior_coords),
     ):
         replicates = [values for values in drawn if values is not None]
         if replicates:
             values = stored_counts(study, np.stack(replicates, axis=1))
             add(name, {counts[0]: (counts[1], values)}, like)
-    logs = [own for one in each if (own := one.drawn.log_likelihood) is not None]
+    log_likelihoods = [system.drawn.log_likelihood for system in each]
+    logs = [log_likelihood for log_likelihood in log_likelihoods if log_likelihood is not None]
     if logs:
         values = with_variation(np.stack(logs, axis=1))
         add("log_likelihood", {counts[0]: (("question",), values)}, posterior)
@@ -144,7 +145,7 @@ def _log_prior(posterior: xr.Dataset, checks: Sequence[Checks]) -> Variables:
     mean = next(name for name in (*MEANS, "p") if name in posterior or name == "p")
     variables: Variables = {}
     for name in checks[0].log_prior:
-        logs = np.stack([of_system.log_prior[name] for of_system in checks], axis=1)
+        logs = np.stack([check.log_prior[name] for check in checks], axis=1)
         shown = {"mean": mean, "slopes": "coefficients"}.get(name, name)
         before = variables[shown][1] if shown in variables else 0.0
         variables[shown] = ("question",)[: logs.ndim - 2], logs + before
@@ -233,25 +234,26 @@ def diagnostic_variables(each: Sequence[Evaluated]) -> Variables:
 
 
 def monte_carlo(grid: MetricGrid, each: Sequence[Evaluated]) -> dict[str, dict[str, float]]:
-    """Return how many draws are behind intervals and sds that are not exact, by variable.
+    """Return the effective number of draws of statistics that are not exact, by variable.
 
-    The fewest of any system, k and tau.
+    It is the smallest over systems, k and tau.
     """
-    first = each[0]
-    of_grid = [metric.family.variable for metric in grid]
-    variable = np.array(of_grid + ["reach_probability"] * (len(first.statistics) - len(of_grid)))
+    names = [metric.family.variable for metric in grid]
+    names += ["reach_probability"] * (len(each[0].statistics) - len(names))
+    variable = np.array(names)
 
-    def of_variable(name: str, one: Mapping[str, float | Array]) -> dict[str, Array]:
+    def of_variable(name: str, draws: Mapping[str, float | Array]) -> dict[str, Array]:
         return {
-            key: np.broadcast_to(own, len(variable))[variable == name] for key, own in one.items()
+            statistic: np.broadcast_to(number, len(variable))[variable == name]
+            for statistic, number in draws.items()
         }
 
     fewest = {
-        name: least(*(of_variable(name, one.effective_draws) for one in each))
+        name: least(*(of_variable(name, system.effective_draws) for system in each))
         for name in dict.fromkeys(variable.tolist())
     }
-    for name in first.hyper:
-        fewest[name] = least(*(one.hyper_draws.get(name, {}) for one in each))
+    for name in each[0].hyper:
+        fewest[name] = least(*(system.hyper_draws.get(name, {}) for system in each))
     return fewest
 
 
@@ -266,10 +268,11 @@ def judge_groups(
     """
     if judges is None:
         return {}
-    shares = [one.judge_share for one in each]
-    values = np.stack([one for one in shares if one is not None])
+    values = np.stack([s.judge_share for s in each if s.judge_share is not None])
     full = {"system": coords["system"], "target": list(GROUPED_TARGETS[: values.shape[2]])}
     group = metric_dataset(grid, values[:, : len(grid)], ("system",), ("target",), full)
     names = ("tp", "p", "fp", "n")
-    sizes = {name: ("system", np.array([getattr(one, name) for one in judges])) for name in names}
+    sizes = {
+        name: ("system", np.array([getattr(judge, name) for judge in judges])) for name in names
+    }
     return {"judge": group.assign(sizes)}

@@ -21,7 +21,7 @@ from bayesatk.posterior.vote_posterior import VotePosterior
 from bayesatk.priors import HyperPrior
 from bayesatk.results.checking import PRIOR_DRAWS, likelihood_kept, replicated
 
-_TINY = 5e-324  # the smallest number above zero
+_PROBABILITY_FLOOR = 5e-324  # the smallest positive float: its logarithm is finite
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Checks:
 def checked_draws(
     study: Study, posterior: Posterior, draws: int, rng: Rng, keep: Sequence[str]
 ) -> tuple[Draws, Checks | None]:
-    """Draw from the posterior of a system, and what its model is checked with.
+    """Draw from the posterior of a system, and from its prior for model checks.
 
     Parameters
     ----------
@@ -57,28 +57,28 @@ def checked_draws(
     draws : int
     rng : numpy.random.Generator
     keep : sequence of str
-        As of `bayesatk.evaluate`.
+        Optional contents of the result, as `bayesatk.evaluate` takes them.
 
     Returns
     -------
     Draws
     Checks or None
-        None of votes between answers, whose data are no counts.
+        None for votes between answers, whose data are not counts.
     """
     if isinstance(posterior, VotePosterior):
         return posterior.draw(draws, rng, "p" in keep), None
     model, unpooled = posterior.model, study.pooling == "none"
     size = draws * study.outcomes.trials.size
-    again, of_prior = rng.spawn(2)
+    replicate_rng, prior_rng = rng.spawn(2)
     counted = replicated(study, draws, keep)
     drawn = posterior.draw(
         draws, rng, "p" in keep or (unpooled and counted),
-        likelihood=likelihood_kept(size, keep), new=again if counted else None,
+        likelihood=likelihood_kept(size, keep), new=replicate_rng if counted else None,
     )  # fmt: skip
-    kept = drawn if "p" in keep else replace(drawn, p=None)
-    kept = replace(kept, new_p=None)
+    stored = drawn if "p" in keep else replace(drawn, p=None)
+    stored = replace(stored, new_p=None)
     if unpooled and not counted:  # p of every question are too many
-        return kept, Checks({})
+        return stored, Checks({})
     log_prior = drawn.log_prior
     if unpooled and drawn.p is not None:
         log_prior = {"p": _log_density(study.scale.vectors(drawn.p), _concentration(model))}
@@ -87,10 +87,10 @@ def checked_draws(
         log_prior = {"mean_p": _log_density(vectors, _concentration(model))}
     prior = None
     if not isinstance(study.prior, HyperPrior) or study.prior.proper:
-        prior = posterior.draw_prior(PRIOR_DRAWS, of_prior, counted)
-    return kept, Checks(
-        log_prior, _replicates(study, model, drawn, again), prior,
-        _replicates(study, model, prior, of_prior) if counted else None,
+        prior = posterior.draw_prior(PRIOR_DRAWS, prior_rng, counted)
+    return stored, Checks(
+        log_prior, _replicates(study, model, drawn, replicate_rng), prior,
+        _replicates(study, model, prior, prior_rng) if counted else None,
     )  # fmt: skip
 
 
@@ -122,4 +122,4 @@ def _concentration(model: CountModel) -> Array:
 def _log_density(p: Array, alpha: Array) -> Array:
     """Log density of logits of Dirichlet probabilities (draws, ..., categories)."""
     constant = gammaln(alpha.sum(axis=-1)) - gammaln(alpha).sum(axis=-1)
-    return (np.log(np.maximum(p, _TINY)) * alpha).sum(axis=-1) + constant
+    return (np.log(np.maximum(p, _PROBABILITY_FLOOR)) * alpha).sum(axis=-1) + constant

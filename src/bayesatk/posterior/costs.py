@@ -33,8 +33,8 @@ from bayesatk.results.schema import (
     posterior_group,
 )
 
-FEWEST_UNITS = 5  # questions, or groups, that are drawn anew
-_BLOCK = 4_000_000  # random weights held at once: 32 MB
+FEWEST_UNITS = 5  # questions or groups for a bootstrap
+_MAX_FLOATS_PER_BLOCK = 4_000_000  # 32 MB
 
 
 def check_costs(study: Study, costs: Sequence[Metric]) -> None:
@@ -77,11 +77,11 @@ class QuestionCosts:
         score = outcomes.dataset["score"].values
         right = score == score.max()
         (n, cost, square), (right_n, right_cost, _) = sums.sum(-1), sums[..., right].sum(-1)
-        self.trials, some = n, np.maximum(n, 1.0)
-        self.mean = np.stack([cost, right_n], axis=1) / some[:, None]
-        of_squares = [[square, right_cost], [right_cost, right_n]]
+        self.trials, tried_trials = n, np.maximum(n, 1.0)
+        self.mean = np.stack([cost, right_n], axis=1) / tried_trials[:, None]
+        products = [[square, right_cost], [right_cost, right_n]]
         around = np.einsum("saq,sbq->absq", self.mean, self.mean) * n
-        self.squares = np.moveaxis(np.array(of_squares) - around, 2, 0)
+        self.squares = np.moveaxis(np.array(products) - around, 2, 0)
         for i in (0, 1):  # rounding
             np.maximum(self.squares[:, i, i], 0.0, out=self.squares[:, i, i])
 
@@ -99,10 +99,10 @@ class QuestionCosts:
         if between > within:
             gap = (mean - (mean @ share)[:, None]) * share
             return gap @ gap.T * (1.0 + 1.0 / between), between
-        own = self.squares[system]
-        pooled = own.sum(axis=-1, keepdims=True) / max(within, 1.0)
-        of_trial = np.where(n > 1.0, own / np.maximum(n - 1.0, 1.0), pooled)
-        return (of_trial * share**2 / np.maximum(n, 1.0)).sum(axis=-1), within
+        deviations = self.squares[system]
+        pooled = deviations.sum(axis=-1, keepdims=True) / max(within, 1.0)
+        trial_covariance = np.where(n > 1.0, deviations / np.maximum(n - 1.0, 1.0), pooled)
+        return (trial_covariance * share**2 / np.maximum(n, 1.0)).sum(axis=-1), within
 
     def degrees(self, system: int) -> tuple[float, float]:
         """Return the degrees of freedom of covariances between questions, and within them."""
@@ -116,9 +116,9 @@ class QuestionCosts:
         if degrees <= 2.0:
             return np.full((size, 2), np.nan)
         scale = np.outer(mean, mean)
-        of_logs = np.divide(covariance, scale, np.zeros((2, 2)), where=scale > 0.0)
-        of_logs *= degrees / (degrees - 2.0)
-        logs = rng.multivariate_normal(np.zeros(2), of_logs, size, "ignore", method="eigh")
+        log_covariance = np.divide(covariance, scale, np.zeros((2, 2)), where=scale > 0.0)
+        log_covariance *= degrees / (degrees - 2.0)
+        logs = rng.multivariate_normal(np.zeros(2), log_covariance, size, "ignore", method="eigh")
         return np.asarray(mean * np.exp(logs))
 
     def draw_anew(self, weight: Array, unit: Indices, size: int, rng: Rng) -> Array:
@@ -142,7 +142,7 @@ class QuestionCosts:
             return np.full((size, len(tried), 2), np.nan)
         values = np.concatenate([tried[:, None], self.mean * tried[:, None]], axis=1)
         table = (values * weight).reshape(-1, len(weight)).T
-        blocks = np.array_split(np.arange(size), 1 + size * units // _BLOCK)
+        blocks = np.array_split(np.arange(size), 1 + size * units // _MAX_FLOATS_PER_BLOCK)
         sums = np.concatenate([
             rng.standard_gamma(1.0 - 4.0 / units, (len(block), units))[:, unit] @ table
             for block in blocks
@@ -163,12 +163,12 @@ def _drawn(study: Study, questions: QuestionCosts, size: int, rng: Rng) -> tuple
     number = questions.trials.shape[1]
     weight = np.ones(number) if study.outcomes.weight is None else study.outcomes.weight
     unit, groups = np.arange(number), study.grouping
-    whole = weight if groups is None else groups.question_shares(weight)
-    shares = whole * (questions.trials > 0.0)
+    weights = weight if groups is None else groups.question_shares(weight)
+    shares = weights * (questions.trials > 0.0)
     with np.errstate(invalid="ignore"):
         shares = shares / shares.sum(axis=1, keepdims=True)  # NaN: no trial has a known cost
-    these = [questions.draw(s, share, size, rng) for s, share in enumerate(shares)]
-    means = [np.stack(these, axis=1), questions.draw_anew(whole, unit, size, rng)]
+    on_these_questions = [questions.draw(s, share, size, rng) for s, share in enumerate(shares)]
+    means = [np.stack(on_these_questions, axis=1), questions.draw_anew(weights, unit, size, rng)]
     if groups is not None:
         in_group = np.bincount(groups.code, weight)[groups.code]
         means.append(questions.draw_anew(weight / in_group, groups.code, size, rng))
@@ -215,7 +215,9 @@ def add_costs(
     tried = ("system", "question"), questions.trials
     groups["constant_data"] = groups["constant_data"].assign(cost_trials=tried)
     for name, added in (("posterior", samples), ("closed_form", exact)):
-        variables = {key: own.assign_attrs(units=units) for key, own in added.data_vars.items()}
+        variables = {
+            key: variable.assign_attrs(units=units) for key, variable in added.data_vars.items()
+        }
         groups[name] = groups[name].assign(variables)
     return _notes(study, questions, costs)
 
@@ -237,7 +239,7 @@ def _notes(study: Study, questions: QuestionCosts, costs: Sequence[Metric]) -> l
     if COST_PER_SUCCESS in costs:
         notes += [
             f"{name}: no trial with a known cost succeeded, so cost/success is not known."
-            for name, own in zip(study.outcomes.systems, right, strict=True) if not own.any()
+            for name, rates in zip(study.outcomes.systems, right, strict=True) if not rates.any()
         ]  # fmt: skip
     units = {"questions": n.shape[1]}
     if study.grouping is not None:

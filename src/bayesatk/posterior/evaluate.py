@@ -272,25 +272,25 @@ def evaluate(
         check_costs(study, costs)
     *streams, coupling = generator.spawn(len(study.outcomes.systems) + 1)
     run = partial(evaluate_system, study, size, streams, keep)
-    found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
-    each = [found[index] for index in range(len(streams))]
+    by_index = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
+    systems = [by_index[index] for index in range(len(streams))]
     requested = [list(study.grid).index(metric) for metric in study.metrics]
-    estimates = np.stack([one.statistics[requested, 0, 0] for one in each])
+    estimates = np.stack([system.statistics[requested, 0, 0] for system in systems])
     remarks = [
         *study.notes,
         *partly_observed_notes(study.metrics, estimates, study.outcomes.observed_up_to),
-        *(remark for one in each for remark in one.remarks),
+        *(remark for system in systems for remark in system.remarks),
     ]
     joint = coupling.spawn(1)[0]
-    groups = _tables(study, size, each) | data_groups(study)
-    if len(each) > 1:
-        groups |= joint_groups(study, each, groups, int(joint.integers(2**31)))
-    groups |= checking_groups(study, groups["posterior"], each)
+    groups = _tables(study, size, systems) | data_groups(study)
+    if len(systems) > 1:
+        groups |= joint_groups(study, systems, groups, int(joint.integers(2**31)))
+    groups |= checking_groups(study, groups["posterior"], systems)
     if costs:
         remarks += add_costs(groups, study, costs, size, generator.spawn(1)[0])
         groups["closed_form"].attrs["costs_alone"] = int(scored == "mean")
     attributes = root_attributes(
-        max((one.method for one in each), key=len),  # the approximate, if any
+        max((system.method for system in systems), key=len),  # the approximate, if any
         study.as_text(), seed, study.outcomes, _citations(study, costs), notes=json.dumps(remarks),
     )  # fmt: skip
     return build(groups, attributes)
@@ -299,10 +299,11 @@ def evaluate(
 def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr.Dataset]:
     """Return draws, statistics and quantiles of all systems, as groups of the result."""
     grid, dataset = study.grid, study.outcomes.dataset
-    rows, quantiles = [one.statistics for one in each], [one.quantiles for one in each]
-    samples = [one.drawn for one in each]
-    question_p = [one.question_p for one in each if one.question_p is not None]
-    categories = [str(one) for one in dataset["category"].values]
+    rows = [system.statistics for system in each]
+    quantiles = [system.quantiles for system in each]
+    samples = [system.drawn for system in each]
+    question_p = [system.question_p for system in each if system.question_p is not None]
+    categories = [str(label) for label in dataset["category"].values]
     reached = [categories[i] for i in reachable(study.outcomes.utility)]
     targets = list(GROUPED_TARGETS[: rows[0].shape[1]])
     coords = {"system": dataset["system"].values, "target": targets}
@@ -318,30 +319,31 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
     closed = closed.assign(hyper_variables(each, 0, "statistic"))
     closed = closed.assign(diagnostic_variables(each)).merge(family_variables(each))
     if "category" in closed.dims:
-        closed, levels = (one.assign_coords(category=categories) for one in (closed, levels))
-    of_groups = _of_groups(study, draws, each, drawn)
+        closed = closed.assign_coords(category=categories)
+        levels = levels.assign_coords(category=categories)
+    by_group = _group_results(study, draws, each, drawn)
     for name, attrs in monte_carlo(grid, each).items():
-        by_group = of_groups.get("group_closed_form", xr.Dataset())
-        for table, more in ((closed, {}), (by_group, {"interval_draws": draws})):
+        group_closed = by_group.get("group_closed_form", xr.Dataset())
+        for table, defaults in ((closed, {}), (group_closed, {"interval_draws": draws})):
             if name in table:  # equal scores have none to reach
-                table[name].attrs.update({**more, **attrs})
+                table[name].attrs.update({**defaults, **attrs})
     names = _hyper_labels(study, closed)
-    drawn, closed, levels = (one.assign_coords(names) for one in (drawn, closed, levels))
+    drawn, closed, levels = (group.assign_coords(names) for group in (drawn, closed, levels))
     bootstrapped = draws if study.bootstrapped else 0
-    laws = [one.points for one in each]
+    laws = [system.points for system in each]
     return {
         "posterior": drawn.assign_attrs(sampling_attributes(laws)),
         "closed_form": closed.assign_attrs(bootstrap_draws=bootstrapped),
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, drawn),
-        **of_groups,
+        **by_group,
         **judge_groups(study.known_judges, each, grid, coords),
         **(points_group(laws, coords["system"]) if all(laws) else {}),
     }
 
 
 def _hyper_labels(study: Study, closed: xr.Dataset) -> dict[str, Any]:
-    """Return the labels of hyperparameters that are several."""
+    """Return the labels of vectors of hyperparameters."""
     labels: dict[str, Any] = {}
     if "function" in closed.dims:
         labels["function"] = np.arange(closed.sizes["function"])
@@ -351,26 +353,26 @@ def _hyper_labels(study: Study, closed: xr.Dataset) -> dict[str, Any]:
 
 
 def _difficulty_groups(samples: Sequence[Draws], posterior: xr.Dataset) -> dict[str, xr.Dataset]:
-    """Return the group ``difficulty``, where it takes more than single Betas."""
-    known = [one.difficulty for one in samples if one.difficulty is not None]
-    families = [one.family for one in samples if one.family is not None]
-    if not known:
+    """Return the group ``difficulty``; none if all distributions are single Betas."""
+    difficulties = [drawn.difficulty for drawn in samples if drawn.difficulty is not None]
+    families = [drawn.family for drawn in samples if drawn.family is not None]
+    if not difficulties:
         return {}
-    return {"difficulty": difficulty_group(known, np.stack(families, axis=1), posterior)}
+    return {"difficulty": difficulty_group(difficulties, np.stack(families, axis=1), posterior)}
 
 
-def _of_groups(
+def _group_results(
     study: Study, draws: int, each: Sequence[Evaluated], posterior: xr.Dataset
 ) -> dict[str, xr.Dataset]:
     """Return statistics, quantiles and draws of every group of questions."""
-    known = [one.groups for one in each if one.groups is not None]
-    drawn = [one.drawn.groups for one in each if one.drawn.groups is not None]
+    tables = [system.groups for system in each if system.groups is not None]
+    drawn = [system.drawn.groups for system in each if system.drawn.groups is not None]
     if study.grouping is None:
         return {}
-    statistics, quantiles = (np.stack(own) for own in zip(*known, strict=True))
+    statistics, quantiles = (np.stack(table) for table in zip(*tables, strict=True))
     return group_results(
         study.grid, study.grouping.labels, statistics, quantiles,
-        np.stack([one.metrics for one in drawn], axis=1), posterior, draws,
+        np.stack([group_draws.metrics for group_draws in drawn], axis=1), posterior, draws,
     )  # fmt: skip
 
 

@@ -101,13 +101,13 @@ def extrapolation_range(
     rows = []
     successes, trials = outcomes.successes.values, outcomes.trials.values
     for system, c, n in zip(outcomes.systems, successes, trials, strict=True):
-        found = family_free(c, n, requested, ci_prob, weights)
-        for i, j in np.ndindex(found.lower.shape):
+        bounds = family_free(c, n, requested, ci_prob, weights)
+        for i, j in np.ndindex(bounds.lower.shape):
             rows.append(
                 {
                     "system": system, "metric": requested[i].label, "target": targets[j],
-                    "lower": found.lower[i, j], "upper": found.upper[i, j],
-                    "ci_prob": ci_prob, "trials": found.trials, "fits": found.fits,
+                    "lower": bounds.lower[i, j], "upper": bounds.upper[i, j],
+                    "ci_prob": ci_prob, "trials": bounds.trials, "fits": bounds.fits,
                 }
             )  # fmt: skip
     return pd.DataFrame(rows)
@@ -116,11 +116,11 @@ def extrapolation_range(
 def _checked(metrics: MetricSpec) -> tuple[Metric, ...]:
     """Return metrics that have a value for a probability of success."""
     requested = parse(metrics)
-    other = [one.label for one in requested if one.voted]
-    if other:
+    voted = [metric.label for metric in requested if metric.voted]
+    if voted:
         raise ArgumentError(
             "metrics",
-            f" must judge right and wrong for a range; got {', '.join(other)}, which "
+            f" must judge right and wrong for a range; got {', '.join(voted)}, which "
             "is no function of marks alone. The strict majority of right marks is 'maj@k'.",
         )
     check_sizes(requested)

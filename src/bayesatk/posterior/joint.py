@@ -26,22 +26,22 @@ from bayesatk.results.schema import group_draws, posterior_group
 
 
 class SharedQuestions:
-    """What the questions of a study say of how its systems' means move together.
+    """Correlation between systems of means over questions, from the values by question.
 
     Parameters
     ----------
     study : Study
-    own : ndarray, shape (metrics, systems)
+    unjudged : ndarray, shape (metrics, systems)
         Share of the variance of every mean over questions like these that is not due to the rates
         of a judge, which no questions share.
     margins : ndarray, shape (draws, systems, metrics, targets)
         Means of every system by itself.
     seed : int
-        Of the correlations.
+        Seed of the estimated correlations.
     """
 
-    def __init__(self, study: Study, own: Array, margins: Array, seed: int) -> None:
-        self._study, self._own, self._seed = study, own, seed
+    def __init__(self, study: Study, unjudged: Array, margins: Array, seed: int) -> None:
+        self._study, self._unjudged, self._seed = study, unjudged, seed
         self._variance = margins.var(axis=0).transpose(2, 1, 0)
 
     def _shared(self, target: int) -> Array:
@@ -57,16 +57,16 @@ class SharedQuestions:
         """
         on_these, on_others = self._variance[0], self._variance[target]
         drawn = np.clip(1.0 - on_these / np.maximum(on_others, 1e-300), 0.0, 1.0)
-        most = largest_observed_k(self._study.outcomes.trials.values)
-        beyond = np.array([metric.k > most for metric in self._study.grid])
-        return self._own * np.where(beyond[:, None], drawn, 1.0)
+        largest_k = largest_observed_k(self._study.outcomes.trials.values)
+        beyond = np.array([metric.k > largest_k for metric in self._study.grid])
+        return self._unjudged * np.where(beyond[:, None], drawn, 1.0)
 
     @cached_property
     def values(self) -> Array:
         """Values by question (metrics, systems, questions); NaN where there are no trials."""
         study = self._study
-        most = largest_observed_k(study.outcomes.trials.values)
-        return np.stack([_by_question(study, metric, most) for metric in study.grid])
+        largest_k = largest_observed_k(study.outcomes.trials.values)
+        return np.stack([_by_question(study, metric, largest_k) for metric in study.grid])
 
     def _weights(self) -> Array:
         """Share of every question in a mean over questions like these."""
@@ -79,7 +79,7 @@ class SharedQuestions:
         return np.ones(self.values.shape[2]) if weight is None else weight
 
     def _fixed(self) -> Array:
-        """Return what questions like these have in common with these; (questions, columns)."""
+        """Return the columns that are fixed when questions are drawn anew; (questions, columns)."""
         study = self._study
         fixed = [np.ones((self.values.shape[2], 1))]
         if study.grouping is not None:
@@ -99,7 +99,7 @@ class SharedQuestions:
 
     @cached_property
     def roots_of_groups(self) -> Array | None:
-        """The same of means over new groups."""
+        """Roots of correlations of means over new groups."""
         grouping = self._study.grouping
         assert grouping is not None
         member = grouping.code[:, None] == np.unique(grouping.code)
@@ -146,8 +146,8 @@ def joint_groups(
     """
     metrics, posterior = len(study.grid), groups["posterior"]
     margins = np.stack([system.margins for system in each], axis=1)
-    own_share = np.stack([_own(system, metrics) for system in each], axis=1)
-    shared = SharedQuestions(study, own_share, margins, seed)
+    unjudged = np.stack([_unjudged_share(system, metrics) for system in each], axis=1)
+    shared = SharedQuestions(study, unjudged, margins, seed)
     draws = np.stack([system.drawn.metrics[:, :metrics] for system in each], axis=1)
     values = shared.together(margins, draws)
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
@@ -158,31 +158,33 @@ def joint_groups(
         )
     }  # fmt: skip
     if study.grouping is not None and "group_posterior" in groups:
-        of_groups = np.stack([_of_groups(system, study.scale.scores) for system in each], axis=1)
-        for group in range(of_groups.shape[2]):
-            draws = of_groups[:, :, group]
-            of_groups[:, :, group] = shared.together(draws, draws)
+        group_draws_by_system = np.stack(
+            [_group_draws(system, study.scale.scores) for system in each], axis=1
+        )
+        for group in range(group_draws_by_system.shape[2]):
+            draws = group_draws_by_system[:, :, group]
+            group_draws_by_system[:, :, group] = shared.together(draws, draws)
         labels = study.grouping.labels
-        joint["group_posterior"] = group_draws(study.grid, labels, of_groups, posterior)
+        joint["group_posterior"] = group_draws(study.grid, labels, group_draws_by_system, posterior)
     return joint
 
 
-def _own(one: Evaluated, metrics: int) -> Array:
+def _unjudged_share(system: Evaluated, metrics: int) -> Array:
     """Return the share of the variance of means that is not due to the rates of a judge."""
-    share = one.judge_share
+    share = system.judge_share
     return np.ones(metrics) if share is None else 1.0 - share[:metrics, 1]
 
 
-def _of_groups(one: Evaluated, scores: Sequence[float]) -> Array:
+def _group_draws(system: Evaluated, scores: Sequence[float]) -> Array:
     """Return draws (draws, groups, metrics, targets) with the means and sds of their table."""
-    assert one.drawn.groups is not None
-    assert one.groups is not None
-    mean, sd = np.moveaxis(one.groups[0][..., 1:3], -1, 0)
+    assert system.drawn.groups is not None
+    assert system.groups is not None
+    mean, sd = np.moveaxis(system.groups[0][..., 1:3], -1, 0)
     ends = float(min(scores)), float(max(scores))
-    return standardised(one.drawn.groups.metrics[:, :, : mean.shape[1]], mean, sd, ends)
+    return standardised(system.drawn.groups.metrics[:, :, : mean.shape[1]], mean, sd, ends)
 
 
-def _by_question(study: Study, metric: Metric, most: int) -> Array:
+def _by_question(study: Study, metric: Metric, largest_k: int) -> Array:
     """Return unbiased values of a metric (systems, questions), of fewer trials where k is larger.
 
     Parameters
@@ -193,7 +195,7 @@ def _by_question(study: Study, metric: Metric, most: int) -> Array:
         Largest k that is taken of all questions alike.
     """
     trials = study.outcomes.trials.values
-    k = min(metric.k, most)
+    k = min(metric.k, largest_k)
     values = _finite(study, replace(metric, k=k))
     for fewer in np.unique(trials[(trials > 0) & (trials < k)]).tolist():
         values = np.where(trials == fewer, _finite(study, replace(metric, k=fewer)), values)
@@ -208,9 +210,9 @@ def _finite(study: Study, metric: Metric) -> Array:
         assert answers is not None  # votes were evaluated
         ballots = [answers.of(system) for system in range(len(outcomes.systems))]
         return np.array([
-            [plurality_finite(one.count, one.correct, [metric.k], one.abstentions)[0]
-             for one in own]
-            for own in ballots
+            [plurality_finite(votes.count, votes.correct, [metric.k], votes.abstentions)[0]
+             for votes in by_question]
+            for by_question in ballots
         ])  # fmt: skip
     counts = study.scale.counts(outcomes)
     if isinstance(study.scale, RightWrongScale):

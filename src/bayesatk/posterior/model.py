@@ -1,7 +1,7 @@
 """One system under the declared model: any structure, law and observation together.
 
-The model is put together from its parts (`bayesatk.core.program`); its hyperparameters are on
-weighted points, and whatever is asked is a mixture over these.
+The model is assembled from its parts (`bayesatk.core.program`). Its hyperparameters are represented
+by weighted points, and every posterior quantity is a mixture over these.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,16 +54,21 @@ from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pool
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 from bayesatk.results.stored_points import Laws
 
-_OUTER, _OUTSIDE = 1e-7, 1e-7  # weight of the outer points of a lattice, and what may lie there
-# without a question
-_WORK = 2e6  # points times distinct questions that the last round of a law of several parts takes
-_KEPT = 200  # posteriors of hyperparameters, which comparing asks for again
-_MOST_RIGHT = 64  # trials of a question up to which a judge's marks are mixtures over right trials
-_MINOR_SHARE = 0.05  # of the most probable family's probability, below which few points will do
-_STARTS = (-6.0, -3.0, -1.0, 1.0, 4.0)  # logit icc from which the mode is looked for
+# Points of a lattice with less than this share of the largest weight are at its edge.
+_EDGE_WEIGHT = 1e-7
+# Probability at the edge without a question above which the question is integrated again.
+_LOO_EDGE_MASS_MAX = 1e-7
+# Last round of importance sampling: points times distinct questions.
+_MAX_POINTS_TIMES_CELLS = 2e6
+_CACHE_SIZE = 200  # posteriors of hyperparameters: comparisons read them again
+# Up to so many trials of a question a judge's marks are mixtures over the number of right trials.
+_MAX_TRIALS_ENUMERATED = 64
+# Families less probable than this share of the most probable one get fewer points.
+_MINOR_SHARE = 0.05
+_LOGIT_ICC_STARTS = (-6.0, -3.0, -1.0, 1.0, 4.0)  # where searches for the mode start
 _CONJUGATE_POINTS = 16_384  # of a probability vector common to all questions
-_PER_ROUND = (1024, 4096)  # points on the way to those of a law of several parts: few, and many
-_FEWEST = 1e-4  # probability of a family from which it counts
+_POINTS_PER_ROUND = (1024, 4096)  # of importance sampling: few and many hyperparameters
+_MIN_FAMILY_PROBABILITY = 1e-4  # families with less are left out of mixtures
 
 
 class Predictive(NamedTuple):
@@ -72,11 +77,11 @@ class Predictive(NamedTuple):
     Parameters
     ----------
     left_out : ndarray
-        Of a question's count, given all the other questions.
+        Log probability of a question's count, given all other questions.
     fitted : ndarray
-        Of the count of a new question alike, given all questions and the same difficulty.
+        Log probability of the count of a new question like it, given all questions.
     log_evidence : float
-        Of all trials in their given order (no binomial factors).
+        Log probability of all trials in their order (without binomial factors).
     """
 
     left_out: Array
@@ -135,7 +140,7 @@ class CountModel:
         resampled: bool = False,
         stopped: bool = False,
     ) -> "CountModel":
-        """Find the questions that are alike.
+        """Build the model from counts, with questions of equal counts in one cell.
 
         Parameters
         ----------
@@ -144,9 +149,9 @@ class CountModel:
         before : ndarray, shape (questions, categories), optional
             Prior trials, discounted.
         scores, basis, grouping, judge, resampled, stopped
-            As of the class; without pooling there is no law.
+            Parameters of the class; without pooling questions are always drawn anew.
         weight : ndarray, shape (questions,), optional
-            In means over them.
+            Weights of the questions in means over them.
         """
         states = States.of_counts(counts, before)
         rows = None if basis is None else basis.rows[:, 1:]
@@ -193,7 +198,10 @@ class CountModel:
         return self._mean_observed(metrics, cells.inner[0] * cells.share[cells.group])
 
     def estimate_by_group(self, metrics: Sequence[Any]) -> Array:
-        """Return the same of each group; (groups, metrics), NaN of groups without questions."""
+        """Return the unbiased finite-law values of each group, as (groups, metrics).
+
+        NaN for a group without questions.
+        """
         cells = self.cells
         inside = (cells.inner[0] * (cells.group == group) for group in range(cells.groups))
         return np.stack([self._mean_observed(metrics, share) for share in inside])
@@ -233,7 +241,7 @@ class CountModel:
         return prior.fields(family, slopes, self.cells.grouped, shapes)
 
     def observation(self, fields: Fields) -> Observation:
-        """Return what trials say of p under a law."""
+        """Return the likelihood of the trials under the law with these hyperparameters."""
         states = self.cells.states
         if self.pooling == "complete":
             return AllAlike(Common(fields, self.scores is not None), states, self.judge)
@@ -246,12 +254,12 @@ class CountModel:
         if self.judge is None:
             return RightWrong(law, states)
         evidence = states.evidence  # prior trials that count fully are trials
-        few = evidence.sum(axis=1).max(initial=0.0) <= _MOST_RIGHT
-        simple = few and not (evidence % 1).any()
+        enumerable = evidence.sum(axis=1).max(initial=0.0) <= _MAX_TRIALS_ENUMERATED
+        simple = enumerable and not (evidence % 1).any()
         return (Marked if simple else MarkedOnRule)(law, states, self.judge)
 
     def part(self, family: str) -> tuple[Predictor, Fields]:
-        """Return what is known of questions under a law, and the prior of its hyperparameters."""
+        """Return the predictor of questions under a law, and the prior of its hyperparameters."""
         fields = self.fields(family)
         return Predictor(self.observation(fields), self.cells), fields
 
@@ -272,7 +280,7 @@ class CountModel:
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        """What the posterior of hyperparameters depends on."""
+        """Everything that the posterior of the hyperparameters depends on."""
         cells = self.cells
         arrays = (self.states.counts, self.states.prior, cells.count, cells.group, cells.rows)
         content = tuple(np.ascontiguousarray(array).tobytes() for array in arrays)
@@ -281,17 +289,17 @@ class CountModel:
         )  # fmt: skip
 
     def recall(self, laws: Laws | None) -> "CountModel":
-        """Keep the points of every law, where a result has them; return the model."""
+        """Use the stored points of every law, if a result has them; return the model."""
         if laws is not None:
-            _fitted(_Asked(self._key, self, laws))
+            _fit_families(_FitKey(self._key, self, laws))
         return self
 
     @cached_property
     def families(self) -> list[FamilyFit]:
-        """Every law with its points."""
+        """The fit of every law of difficulty: its predictor and weighted hyperparameters."""
         return [
             replace(fit, predictor=replace(fit.predictor, cells=self.cells))
-            for fit in _fitted(_Asked(self._key, self))
+            for fit in _fit_families(_FitKey(self._key, self))
         ]
 
     @cached_property
@@ -300,14 +308,14 @@ class CountModel:
 
         A law whose evidence is not known is left out, unless it is the only one.
         """
-        return _shares(self.families)
+        return _model_weights(self.families)
 
     @property
     def counted(self) -> list[tuple[FamilyFit, float]]:
-        """Laws that count, with their probabilities, which sum to one."""
+        """Laws with a probability above the minimum, with probabilities that sum to one."""
         share = self.family_share[0]
         pairs = [(fit, float(p)) for fit, p in zip(self.families, share, strict=True)
-                 if p > _FEWEST]  # fmt: skip
+                 if p > _MIN_FAMILY_PROBABILITY]  # fmt: skip
         total = sum(p for _, p in pairs)
         return [(fit, p / total) for fit, p in pairs]
 
@@ -393,7 +401,7 @@ class CountModel:
             terms = logs - left_out
             inverse.append(np.log(share) + logsumexp(terms, axis=0))
             fitted.append(np.log(share) + logsumexp(logs + new, axis=0))
-            outside = _OUTSIDE if family.points.method == "quadrature" else np.inf
+            outside = _LOO_EDGE_MASS_MAX if family.points.method == "quadrature" else np.inf
             without = np.exp(terms - logsumexp(terms, axis=0))
             for cell in self.unsure(family.points.weight, without, outside):
                 again = self._without_trials(cell).refitted(family.name)
@@ -407,7 +415,7 @@ class CountModel:
         )  # fmt: skip
 
     def earlier(self, family: FamilyFit) -> Predictor | None:
-        """Return what prior trials alone say, where there are any."""
+        """Return the predictor of the prior trials alone, or None if there are none."""
         if not self.states.prior.any():
             return None
         observation: Any = family.predictor.observation
@@ -436,17 +444,17 @@ class CountModel:
         share : ndarray, shape (points, cells)
             Probabilities of the points without a question.
         outside : float
-            What may lie at points of next to no weight: beyond the edge nothing is known.
+            Largest probability at points of negligible weight: the posterior beyond is unknown.
         """
         if self.states.questions < 3.0:
             return list(range(share.shape[1])) if self.states.questions > 1.0 else []
-        unsure = share[weight < _OUTER * weight.max()].sum(axis=0) > outside
+        unsure = share[weight < _EDGE_WEIGHT * weight.max()].sum(axis=0) > outside
         for cell in np.flatnonzero(1.0 / np.sum(share**2, axis=0) < 100.0):
             unsure[cell] |= pareto_shape(share[:, cell]) > K_HAT_MAX
         return np.flatnonzero(unsure).tolist()
 
     def conjugate_points(self, fields: Fields) -> WeightedPoints:
-        """Return even points of one probability vector of all questions, equally probable."""
+        """Return equally weighted low-discrepancy points of the conjugate Dirichlet posterior."""
         total = self.states.count @ self.states.evidence
         posterior = Dirichlet(tuple((self.alpha + total).tolist()))
         theta = posterior.from_uniform(halton_sequence(_CONJUGATE_POINTS, fields.size))
@@ -455,27 +463,35 @@ class CountModel:
         return WeightedPoints(theta, weight, evidence, np.nan, float(len(theta)), "conjugate")
 
     def refitted(self, family: str) -> FamilyFit:
-        """Return one law's points, not kept."""
+        """Fit one law, without the cache."""
         return _family_fit(self, family, -np.inf)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A model, equal to another of the same content; with the points of its laws, if known."""
+class _FitKey:
+    """Cache key of a fit: equal for models of the same content; `laws` holds stored points."""
 
     key: tuple[Any, ...]
     model: CountModel
     laws: Laws | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Asked) and self.key == other.key
+        return isinstance(other, _FitKey) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
 
 
-def _shares(fits: Sequence[FamilyFit]) -> tuple[Array, Array, float]:
-    """Return the same of any laws."""
+def _model_weights(fits: Sequence[FamilyFit]) -> tuple[Array, Array, float]:
+    r"""Return posterior probabilities of laws, their standard errors, and the log evidence.
+
+    With the prior probability :math:`\pi_j` and the evidence :math:`Z_j` of each law,
+
+    .. math:: w_j = \frac{\pi_j Z_j}{\sum_i \pi_i Z_i}.
+
+    Standard errors are those of the delta method, with a relative error of :math:`Z_j` of
+    one over the root of its effective number of draws.
+    """
     prior = np.array([fit.log_prior for fit in fits])
     logs = np.array([fit.points.log_evidence for fit in fits])
     if len(logs) == 1:
@@ -490,13 +506,13 @@ def _shares(fits: Sequence[FamilyFit]) -> tuple[Array, Array, float]:
     return share, share * np.sqrt(np.maximum(variance, 0.0)), total
 
 
-@lru_cache(maxsize=_KEPT)
-def _fitted(asked: _Asked) -> list[FamilyFit]:
-    model = asked.model
+@lru_cache(maxsize=_CACHE_SIZE)
+def _fit_families(key: _FitKey) -> list[FamilyFit]:
+    model = key.model
     chance = {name: float(np.log(p)) for name, p in model.family_prior.items()}
-    if asked.laws is not None:
+    if key.laws is not None:
         return [
-            FamilyFit(name, *model.part(name), points, chance[name]) for name, points in asked.laws
+            FamilyFit(name, *model.part(name), points, chance[name]) for name, points in key.laws
         ]
     fits: list[FamilyFit] = []
     best = -np.inf
@@ -537,47 +553,49 @@ def _of_several_parts(
     model: CountModel, fields: Fields, log_density: Callable[[Array], Array], seed: int,
     negligible: float, last: int,
 ) -> WeightedPoints:  # fmt: skip
-    """Points of a law of several parts, from its prior, and from the mode of one Beta."""
+    """Sample a mixture or inflated law from its prior and around the mode of a single Beta."""
     simple = model.fields("beta")
-    of_law = ("mean", "icc", "share", "atoms")
-    shared = [field.name for field in fields if field.name not in of_law]
+    law_fields = ("mean", "icc", "share", "atoms")
+    shared = [field.name for field in fields if field.name not in law_fields]
     size = simple.size
     laplace = _mode(model) if shared else Laplace(np.zeros(size), np.eye(size))
     work = len(model.cells.count) * (10 if model.structured else 1)
-    most = int(np.clip(_WORK / work, 4 * last, 8 * last))
+    max_points = int(np.clip(_MAX_POINTS_TIMES_CELLS / work, 4 * last, 8 * last))
     # One kernel is no shape for 6 to 8 hyperparameters; more points carry several.
-    many = bool(model.scores or (model.judge and model.judge.fields))
-    enough = 1000.0 if model.structured or many else 2500.0  # draws: to 3% of an sd, and 2%
+    high_dimensional = bool(model.scores or (model.judge and model.judge.fields))
+    target_draws = (
+        1000.0 if model.structured or high_dimensional else 2500.0
+    )  # draws: to 3% of an sd, and 2%
     return from_prior(
-        log_density, fields, laplace, simple, shared, seed, negligible, most, enough,
-        _PER_ROUND[many],
+        log_density, fields, laplace, simple, shared, seed, negligible, max_points, target_draws,
+        _POINTS_PER_ROUND[high_dimensional],
     )  # fmt: skip
 
 
 def _evidence_of(points: WeightedPoints, fields: Fields) -> WeightedPoints:
-    """Return points whose evidence is no number under an improper prior."""
+    """Return points with NaN for the evidence under an improper prior."""
     return points if fields.proper else replace(points, log_evidence=np.nan)
 
 
 def _mode(model: CountModel) -> Laplace:
-    """Mode of the model of one Beta, which every law asks for."""
-    return _located(_Asked(model._key, model))
+    """Mode of the model with a single Beta, from which every law starts."""
+    return _cached_mode(_FitKey(model._key, model))
 
 
 @lru_cache(maxsize=8)
-def _located(asked: _Asked) -> Laplace:
-    model = asked.model
+def _cached_mode(key: _FitKey) -> Laplace:
+    model = key.model
     predictor, fields = model.part("beta")
     return located(
         lambda theta: fields.log_density(theta) + predictor.log_likelihood(theta),
-        _starts(asked.model, fields),
+        _starts(key.model, fields),
     )
 
 
 def _starts(model: CountModel, fields: Fields) -> list[Array]:
-    """Where modes are looked for."""
+    """Return the points at which searches for the mode start."""
     total = model.states.count @ model.states.evidence + 0.5
-    starts = _STARTS if fields.size <= 2 else _STARTS[1:3]
+    starts = _LOGIT_ICC_STARTS if fields.size <= 2 else _LOGIT_ICC_STARTS[1:3]
     if model.pooling == "none":  # only rates of a judge are not known
         return [start_of(fields, 0.5, 0.0)]
     if model.scores is None:
@@ -600,6 +618,8 @@ def _starts(model: CountModel, fields: Fields) -> list[Array]:
 
 def _rough_rates(error: JudgeError, kinds: Array) -> tuple[float, float]:
     """Sensitivity and false positive rate, by a calibration set and counts of kinds of trials."""
-    _, rejected, accepted, _, missed, found = kinds[2:] if len(kinds) > 2 else np.zeros(6)
+    _, rejected, accepted, _, missed, detected = kinds[2:] if len(kinds) > 2 else np.zeros(6)
     (a, b), (c, d) = error.shapes
-    return (a + found) / (a + b + missed + found), (c + accepted) / (c + d + rejected + accepted)
+    return (a + detected) / (a + b + missed + detected), (c + accepted) / (
+        c + d + rejected + accepted
+    )

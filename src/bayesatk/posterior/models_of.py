@@ -82,7 +82,7 @@ def right_wrong_model(result: Result, system: int, kept: Flags | None = None) ->
     Parameters
     ----------
     result, system, kept
-        As of `model_of`.
+        Parameters of `model_of`.
     """
     prior = result.prior
     if isinstance(prior, DirichletHyperPrior):
@@ -177,8 +177,8 @@ def observed_value(
     if of_all and (result.trials[system, kept] < metric.k).any():
         return np.nan
     if result.has("closed_form") and kept[result.trials[system] > 0].all():
-        known = metric_values(result.statistics, metric).isel(system=system, target=0)
-        return float(known.sel(statistic="estimate"))
+        stored = metric_values(result.statistics, metric).isel(system=system, target=0)
+        return float(stored.sel(statistic="estimate"))
     if metric.voted:
         answers = result.data.answers
         assert answers is not None  # a result of votes has answers

@@ -33,25 +33,29 @@ if TYPE_CHECKING:
 
 Distributions = Sequence[Sequence[Empirical | None]]  # by target; None: only draws tell
 
-_WORK = (1.2e5, 8e5)  # points times cells of moments: plain, and with structure
-_BY_QUESTION = 1000  # points of moments by question, with structure
-_POINTS = ((200, 4000), (200, 3000))  # of moments, fewest and most: plain, and with structure
-_SCORED = 1500  # the most of scores, and of each law's hyperparameters: probabilities are many
-_FEW = 25  # questions up to which intervals come from draws of p
-_FEW_SKEWED = 2000  # the same where means are very skew
-_SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
-_DRAWS = (2000, 20_000, 40_000)  # for ends: at least, at most, and of few questions
-_ENDS = 4e6  # success probabilities that draws for ends of intervals may take
-_EVERY = 1e5  # success probabilities that draws may take where means are known without them
-_ANEW = 2e6  # the same where questions are drawn anew
-_MOST = 2e7  # the same where groups have effects
-_CHUNK = 1_000_000  # floats drawn at once
-_SOME = 200  # draws, and questions, from which the correlation between metrics is worked out
-_QUANTILES = (400, 20_000)  # of a question's p, fewest and most
-_SEED = 20_261_123  # of the draws for intervals: intervals are a function of the data
+# Points at which moments are computed: without and with covariates or groups.
+_MAX_POINTS_TIMES_CELLS = (1.2e5, 8e5)
+_MIN_MAX_POINTS = ((200, 4000), (200, 3000))
+_MAX_POINTS_BY_QUESTION = 1000  # for moments by question, with covariates or groups
+_MAX_POINTS_SCORED = 1500  # with scored categories, and for each law's hyperparameters there
+# Intervals come from draws of p up to so many questions, and where means are very skewed.
+_MAX_QUESTIONS_DRAWN = 25
+_MAX_QUESTIONS_SKEWED = 2000
+# Skewness given the points, in sds, up to which intervals from matched gammas were validated.
+_SKEWNESS_MAX = 0.5
+_INTERVAL_DRAWS = (2000, 20_000, 40_000)  # minimum, maximum, and maximum with few questions
+_MAX_P_FOR_INTERVALS = 4e6  # success probabilities drawn for the ends of intervals
+# Success probabilities drawn for means: with cumulants as the alternative, where questions are
+# drawn anew, and where groups have effects or questions are few.
+_MAX_P_DRAWN = 1e5
+_MAX_P_BOOTSTRAPPED = 2e6
+_MAX_P_WITH_EFFECTS = 2e7
+_MAX_FLOATS_PER_BLOCK = 1_000_000  # 8 MB
+_CORRELATION_SAMPLE = 200  # draws and questions that the correlation of metrics is estimated from
+_MIN_MAX_QUANTILES = (400, 20_000)  # of a question's p
+_INTERVAL_SEED = 20_261_123  # fixed, so that intervals are a function of the data
 
-
-WEAKER_PRIOR_POWER = 0.5  # that sensitivity to the prior is about
+WEAKER_PRIOR_POWER = 0.5  # power of the prior in its sensitivity
 SUCCESS = one_metric("pass@1")
 
 
@@ -103,9 +107,9 @@ class Draws:
     hyper : dict
         Hyperparameters.
     p : ndarray, optional
-        Of every question, when kept.
+        Success probabilities of every question, if kept.
     difficulty : Nodes, optional
-        Where it takes more than a Beta.
+        Difficulty distributions, unless all are single Betas.
     family : ndarray of int, optional
         Position of the difficulty family in `bayesatk.priors.DIFFICULTY_FAMILIES`.
     groups : GroupDraws, optional
@@ -131,28 +135,35 @@ class Draws:
 
     def among(self, order: Indices) -> "Draws":
         """Return draws in another order."""
-        ordered: Draws = _each([self], lambda arrays: arrays[0][order])
+        ordered: Draws = _map_arrays([self], lambda arrays: arrays[0][order])
         return ordered
 
     @staticmethod
     def joined(parts: "Sequence[Draws]") -> "Draws":
-        """Return draws one after the other."""
-        joined: Draws = _each(parts, np.concatenate)
+        """Concatenate draws."""
+        joined: Draws = _map_arrays(parts, np.concatenate)
         return joined
 
 
-def _each(parts: Sequence[Any], function: Callable[[Sequence[Array]], Array]) -> Any:
-    """Return what holds arrays as the first part does, each a function of those of all parts."""
-    first = parts[0]
-    if first is None:
+def _map_arrays(structures: Sequence[Any], function: Callable[[Sequence[Array]], Array]) -> Any:
+    """Apply a function to corresponding arrays of equal nested structures."""
+    template = structures[0]
+    if template is None:
         return None
-    if isinstance(first, np.ndarray):
-        return function(parts)
-    if isinstance(first, dict):
-        return {name: _each([part[name] for part in parts], function) for name in first}
-    names = [attribute.name for attribute in fields(first)]
+    if isinstance(template, np.ndarray):
+        return function(structures)
+    if isinstance(template, dict):
+        return {
+            name: _map_arrays([structure[name] for structure in structures], function)
+            for name in template
+        }
+    names = [attribute.name for attribute in fields(template)]
     return replace(
-        first, **{name: _each([getattr(part, name) for part in parts], function) for name in names}
+        template,
+        **{
+            name: _map_arrays([getattr(structure, name) for structure in structures], function)
+            for name in names
+        },
     )
 
 
@@ -166,22 +177,25 @@ class Summary:
 
     @classmethod
     def on_points(cls, weight: Array, values: Array) -> "Summary":
-        """Return the summary of a number that is known on weighted points."""
+        """Return the summary of a quantity from its values at weighted points."""
         mean, variance = total_moments(weight, values)
         return cls(float(mean), float(np.sqrt(variance)), Empirical(values, weight))
 
 
 def least(*draws: Mapping[str, float | Array]) -> dict[str, float]:
-    """Return the smallest effective number of draws of each statistic that any of these has.
+    """Return the smallest effective number of draws of each statistic.
 
     Examples
     --------
     >>> least({"mean_draws": np.array([400.0, 300.0])}, {"interval_draws": 95.0}, {})
     {'mean_draws': 300.0, 'interval_draws': 95.0}
     """
-    names = dict.fromkeys(name for one in draws for name in one)
-    found = {name: float(min(np.min(one.get(name, np.inf)) for one in draws)) for name in names}
-    return {name: number for name, number in found.items() if np.isfinite(number)}
+    names = dict.fromkeys(name for by_statistic in draws for name in by_statistic)
+    fewest = {
+        name: float(min(np.min(by_statistic.get(name, np.inf)) for by_statistic in draws))
+        for name in names
+    }
+    return {name: number for name, number in fewest.items() if np.isfinite(number)}
 
 
 class FamilyShare(NamedTuple):
@@ -204,7 +218,7 @@ class FamilyShare(NamedTuple):
 
 @dataclass(frozen=True)
 class FamilyFit:
-    """One law of difficulty: its points and what it needs to be asked again.
+    """One law of difficulty: its hyperparameters on weighted points, and its predictor.
 
     Parameters
     ----------
@@ -291,10 +305,12 @@ class Posterior:
         """Points of every law that counts, as many as the work allows."""
         cells = self.model.cells
         structured = cells.grouped or cells.rows.shape[1] > 0
-        work, (fewest, most) = _WORK[structured], _POINTS[structured]
+        work = _MAX_POINTS_TIMES_CELLS[structured]
+        fewest, most_points = _MIN_MAX_POINTS[structured]
         width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
-        most = most if self.model.scores is None else min(most, _SCORED)
-        number = int(np.clip(self.share * work / width, fewest, most))
+        if self.model.scores is not None:
+            most_points = min(most_points, _MAX_POINTS_SCORED)
+        number = int(np.clip(self.share * work / width, fewest, most_points))
         parts = []
         for fit, share in self.model.counted:
             size = int(max(number * np.sqrt(share), fewest))
@@ -304,8 +320,10 @@ class Posterior:
             law = fit.predictor.observation.law
             if self._follows_law and isinstance(law, DifficultyLaw):
                 credits = [metric.credit for metric in self.metrics]
-                left = variance_of_known(law, fit.fields, credits, points, len(cells.which))
-                moments = moments._replace(spread=np.zeros_like(moments.spread) + left)
+                unknown_variance = variance_of_known(
+                    law, fit.fields, credits, points, len(cells.which)
+                )
+                moments = moments._replace(spread=np.zeros_like(moments.spread) + unknown_variance)
             parts.append(Part(fit, share, points, effects, moments))
         return parts
 
@@ -315,18 +333,18 @@ class Posterior:
     @cached_property
     def weight(self) -> Array:
         """Probabilities of the points of all laws."""
-        return np.concatenate([part.share * part.points.weight for part in self.parts])
+        return np.concatenate([law.share * law.points.weight for law in self.parts])
 
     @cached_property
     def whole(self) -> Summed:
         """Moments of means over all questions."""
         cells = self.model.cells
-        pairs = [part.moments.whole(cells.share, cells.grouped) for part in self.parts]
+        pairs = [law.moments.whole(cells.share, cells.grouped) for law in self.parts]
         return Summed(self.weight, *(np.concatenate(column) for column in zip(*pairs, strict=True)))
 
     @cached_property
     def _independent(self) -> float:
-        """Independent draws that the points of all laws are worth."""
+        """Effective number of draws of the points of all laws."""
         variance = sum(share**2 / fit.points.effective_draws for fit, share in self.model.counted)
         return 1.0 / variance if variance > 0.0 else np.inf
 
@@ -334,13 +352,13 @@ class Posterior:
 
     @cached_property
     def numbers(self) -> Numbers:
-        """Of means over all questions."""
+        """Posterior mean and variances of means over all questions."""
         if self.model.pooling != "complete" or self._betas is None:
             return _numbers(self.whole)
         credits = [metric.credit for metric in self.metrics]
         mean, _, variance = beta_binomial_moments(credits, *self._betas[:2])
-        every = np.ones(self.whole.mean.shape[1:])  # all targets
-        return Numbers(mean.T * every, variance.T * every, 0.0 * every)
+        all_targets = np.ones(self.whole.mean.shape[1:])
+        return Numbers(mean.T * all_targets, variance.T * all_targets, 0.0 * all_targets)
 
     @property
     def mean(self) -> Array:
@@ -359,24 +377,24 @@ class Posterior:
 
     @property
     def estimate_by_group(self) -> Array:
-        """Return the same of each group; (groups, metrics), NaN of groups without questions."""
+        """Unbiased finite-law values of each group, (groups, metrics); NaN without questions."""
         return self.model.estimate_by_group(self.metrics)
 
     @property
     def families(self) -> dict[str, FamilyShare]:
-        """Of difficulty, where questions are pooled partially."""
+        """Difficulty families with probability and evidence; empty without partial pooling."""
         return self.model.described
 
     @property
     def of_groups(self) -> list[Numbers]:
-        """The same of means over the questions of each group, where there are groups."""
-        found = []
+        """Mean and variances of means over the questions of each group; empty without groups."""
+        numbers = []
         for group in range(self.model.cells.groups if self.model.cells.grouped else 0):
-            values = np.concatenate([part.moments.by_group[:, group] for part in self.parts])
-            spread = np.concatenate([part.moments.spread[:, group] for part in self.parts])
+            values = np.concatenate([law.moments.by_group[:, group] for law in self.parts])
+            spread = np.concatenate([law.moments.spread[:, group] for law in self.parts])
             spread = np.stack([np.zeros_like(spread), spread], axis=-1)
-            found.append(_numbers(Summed(self.weight, values, spread)))
-        return found
+            numbers.append(_numbers(Summed(self.weight, values, spread)))
+        return numbers
 
     @property
     def diagnostics(self) -> dict[str, float]:
@@ -386,8 +404,8 @@ class Posterior:
             return {}
         k_hats = [fit.points.k_hat for fit, _ in model.counted]
         error = 0.0 if self._exact else 1.0 / np.sqrt(self._independent)
-        found = {"quadrature_error": float(error), "log_evidence": model.log_evidence()}
-        return found if self._exact else {**found, "pareto_k": float(np.nanmax(k_hats))}
+        numbers = {"quadrature_error": float(error), "log_evidence": model.log_evidence()}
+        return numbers if self._exact else {**numbers, "pareto_k": float(np.nanmax(k_hats))}
 
     @property
     def _exact(self) -> bool:
@@ -396,7 +414,7 @@ class Posterior:
 
     @property
     def method(self) -> str:
-        """How it was found."""
+        """Method by which the hyperparameters were integrated."""
         if not len(self.model.families[0].fields):
             return "conjugate"
         methods = [fit.points.method for fit, _ in self.model.counted]
@@ -438,9 +456,9 @@ class Posterior:
 
         Of means over few questions, and of a bootstrap of questions, they are those of draws.
         """
-        whole, ends = self.whole, [_ends(metric) for metric in self.metrics]
-        questions, targets = len(self.model.cells.which), range(whole.mean.shape[2])
-        from_draws = np.zeros(whole.mean.shape[1:], bool)
+        overall, ends = self.whole, [_value_range(metric) for metric in self.metrics]
+        questions, targets = len(self.model.cells.which), range(overall.mean.shape[2])
+        from_draws = np.zeros(overall.mean.shape[1:], bool)
         from_draws[:, 0] = self._drawn
         if self.model.resampled:
             from_draws[:, 1:] = True
@@ -451,17 +469,21 @@ class Posterior:
             from_draws &= ~convolved
         drawn = np.empty((0, *from_draws.shape))
         if from_draws.any():
-            most = _DRAWS[2 if questions <= _FEW else 1]
+            max_draws = _INTERVAL_DRAWS[2 if questions <= _MAX_QUESTIONS_DRAWN else 1]
             width = 1.0 if self.model.scores is None else max(1.0, len(self.model.scores) / 4.0)
-            size = int(np.clip(_ENDS / (questions * width), _DRAWS[0], most))
-            drawn = self.draw(size, np.random.default_rng(_SEED), False, alone=True).metrics
+            size = int(
+                np.clip(_MAX_P_FOR_INTERVALS / (questions * width), _INTERVAL_DRAWS[0], max_draws)
+            )
+            drawn = self.draw(
+                size, np.random.default_rng(_INTERVAL_SEED), False, alone=True
+            ).metrics
 
         def of(k: int, target: int) -> Empirical:
             if convolved[k, target]:
                 return self._convolved(self.metrics[k])
             if from_draws[k, target]:
                 return Empirical(drawn[:, k, target])
-            mean, variance, third = whole.values[:, k, target].T
+            mean, variance, third = overall.values[:, k, target].T
             draws = self._independent
             return cumulant_mixture(self.weight, mean, variance, third, ends[k], draws)
 
@@ -501,14 +523,14 @@ class Posterior:
         """Equally probable values of p of each of these Betas; (Betas, values)."""
         assert self._betas is not None
         a, b = (column[:, None] for column in self._betas[:2])
-        levels = int(np.clip(_QUANTILES[1] / len(a), *_QUANTILES))
+        levels = int(np.clip(_MIN_MAX_QUANTILES[1] / len(a), *_MIN_MAX_QUANTILES))
         return np.asarray(betaincinv(a, b, (np.arange(levels) + 0.5) / levels))
 
     def _convolved(self, metric: Any) -> Empirical:
-        """Return the distribution of a mean of metrics of these Betas."""
+        """Return the distribution of the mean of a metric over independent Betas."""
         assert self._betas is not None
         values = metric.latent(self._quantiles)
-        return weighted_mean_distribution(values, *self._betas[2:], _ends(metric))
+        return weighted_mean_distribution(values, *self._betas[2:], _value_range(metric))
 
     @cached_property
     def _drawn(self) -> Flags:
@@ -522,29 +544,29 @@ class Posterior:
             return np.zeros(metrics, bool)
         cells = model.cells
         share = cells.question_share * cells.share[cells.group[cells.which]]
-        if (share.sum() ** 2) <= _FEW * (share @ share):
+        if (share.sum() ** 2) <= _MAX_QUESTIONS_DRAWN * (share @ share):
             return np.ones(metrics, bool)
         costly = model.structured or model.judge is not None
-        if costly or len(share) > _FEW_SKEWED:
+        if costly or len(share) > _MAX_QUESTIONS_SKEWED:
             return np.zeros(metrics, bool)
         variance, third = self.whole.values[:, :, 0, 1], self.whole.values[:, :, 0, 2]
         left = self.weight @ variance / np.maximum(self.whole.total[1][:, 0], 1e-200)
         squares = skewness(variance, third).clip(-20.0, 20.0) ** 2
-        return np.asarray(left * (self.weight @ squares) > _SKEWED**2)
+        return np.asarray(left * (self.weight @ squares) > _SKEWNESS_MAX**2)
 
     def sd_under(self, prior: Any) -> Array:
         """Posterior sds under another prior, of the same laws; shape (metrics, targets)."""
-        other = replace(self.model, prior=prior)
+        alternative = replace(self.model, prior=prior)
         weights, logs = [], []
-        for part in self.parts:
-            theta = part.points.theta
+        for law in self.parts:
+            theta = law.points.theta
             with np.errstate(invalid="ignore"):
-                ratio = other.fields(part.fit.name).log_density(theta)
-                ratio = np.nan_to_num(ratio - part.fit.fields.log_density(theta), nan=-np.inf)
-            weight, more = reweighted(part.points.weight, ratio)
+                ratio = alternative.fields(law.fit.name).log_density(theta)
+                ratio = np.nan_to_num(ratio - law.fit.fields.log_density(theta), nan=-np.inf)
+            weight, log_evidence_ratio = reweighted(law.points.weight, ratio)
             weights.append(weight)
-            logs.append(more)
-        shares = np.array([part.share for part in self.parts])
+            logs.append(log_evidence_ratio)
+        shares = np.array([law.share for law in self.parts])
         shares = shares * np.exp(np.array(logs) - max(logs))
         shares /= shares.sum()
         weight = np.concatenate([p * w for p, w in zip(shares, weights, strict=True)])
@@ -562,11 +584,11 @@ class Posterior:
             return ratio
         weaker = power_scaled(self.model.prior, WEAKER_PRIOR_POWER)
         if self.model.pooling == "partial":
-            other = self.sd_under(weaker)[beyond]
+            weaker_sd = self.sd_under(weaker)[beyond]
         else:
-            other = replace(self.model, prior=weaker).fit([self.metrics[i] for i in beyond]).sd
+            weaker_sd = replace(self.model, prior=weaker).fit([self.metrics[i] for i in beyond]).sd
         before = self.sd[beyond]
-        ratio[beyond] = np.divide(other, before, out=np.ones_like(before), where=before > 0)
+        ratio[beyond] = np.divide(weaker_sd, before, out=np.ones_like(before), where=before > 0)
         return ratio
 
     @cached_property
@@ -574,8 +596,8 @@ class Posterior:
         """Share of the variance that is due to the rates of a judge that errs."""
         if self.model.judge is None:
             return None
-        parts = [self._rates(part.fit, part.points.theta) for part in self.parts]
-        rates = np.concatenate([np.column_stack(list(values.values())) for values in parts])
+        by_law = [self._rates(law.fit, law.points.theta) for law in self.parts]
+        rates = np.concatenate([np.column_stack(list(values.values())) for values in by_law])
         mean = self.whole.mean
         variance = due_to_rates(self.weight, rates, mean.reshape(len(mean), -1))
         total = np.maximum(self.whole.total[1], 1e-300)
@@ -584,7 +606,7 @@ class Posterior:
     # Hyperparameters
 
     def reported(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
-        """Return what is reported of the hyperparameters, at points of a law."""
+        """Return the reported hyperparameters, such as mean and icc, at points of a law."""
         model = self.model
         values: dict[str, Array] = {}
         if model.pooling != "partial":
@@ -643,15 +665,18 @@ class Posterior:
 
     @cached_property
     def _hyper_points(self) -> tuple[Array, dict[str, Array]]:
-        """Weights of all points of all laws, and what is reported there."""
+        """Weights of the points of all laws, and the reported hyperparameters there."""
         counted = self.model.counted
         if self.model.scores is not None:
             counted = [
-                (replace(fit, points=fit.points.at_most(_SCORED)), share) for fit, share in counted
+                (replace(fit, points=fit.points.at_most(_MAX_POINTS_SCORED)), share)
+                for fit, share in counted
             ]
         weight = np.concatenate([share * fit.points.weight for fit, share in counted])
-        each = [self.reported(fit, fit.points.theta) for fit, _ in counted]
-        return weight, {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+        by_law = [self.reported(fit, fit.points.theta) for fit, _ in counted]
+        return weight, {
+            name: np.concatenate([values[name] for values in by_law]) for name in by_law[0]
+        }
 
     @cached_property
     def hyper(self) -> dict[str, Summary | list[Summary]]:
@@ -665,7 +690,7 @@ class Posterior:
 
     @property
     def hyper_draws(self) -> dict[str, dict[str, float]]:
-        """Independent draws that these are worth."""
+        """Effective number of draws of the statistics of each hyperparameter."""
         weight, values = self._hyper_points
         return {
             name: least(self._draws_behind(weight, column.reshape(len(weight), -1)))
@@ -676,17 +701,17 @@ class Posterior:
 
     def of_questions(self, metrics: Sequence[Any]) -> tuple[Array, Array]:
         """Mean and variance of metrics of each question."""
-        share, found = np.array([part.share for part in self.parts]), []
-        for part in self.parts:
-            points = part.points
+        share, moments_by_law = np.array([law.share for law in self.parts]), []
+        for law in self.parts:
+            points = law.points
             if self.model.structured:
-                points = points.at_most(_BY_QUESTION)
-            moments = Metrics(part.fit.predictor, metrics).of_cells(points.theta, points.weight)
-            found.append(np.stack(moments))
-        each, which = np.stack(found), self.model.cells.which
-        mean = np.einsum("p,pck->ck", share, each[:, 0])
-        spread = np.einsum("p,pck->ck", share, each[:, 1] + (each[:, 0] - mean) ** 2)
-        return mean[which], spread[which]
+                points = points.at_most(_MAX_POINTS_BY_QUESTION)
+            moments = Metrics(law.fit.predictor, metrics).of_cells(points.theta, points.weight)
+            moments_by_law.append(np.stack(moments))
+        by_law, cell = np.stack(moments_by_law), self.model.cells.which
+        mean = np.einsum("p,pck->ck", share, by_law[:, 0])
+        spread = np.einsum("p,pck->ck", share, by_law[:, 1] + (by_law[:, 0] - mean) ** 2)
+        return mean[cell], spread[cell]
 
     def question_p(self) -> tuple[Array, Array]:
         """Posterior mean and sd of every question's success probability, or by category."""
@@ -703,7 +728,7 @@ class Posterior:
         self, size: int, rng: Rng, keep_p: bool, alone: bool = False,
         likelihood: bool = False, new: Rng | None = None,
     ) -> Draws:  # fmt: skip
-        """Draw everything independently, or metrics alone.
+        """Draw metrics, and with them hyperparameters and groups, independently.
 
         Parameters
         ----------
@@ -713,25 +738,25 @@ class Posterior:
         keep_p : bool
             Whether p of every question is kept.
         alone : bool
-            Whether only metrics and rates of a judge are asked for.
+            Whether to draw only metrics and the rates of a judge.
         likelihood : bool
-            Whether log probabilities of the counts of questions are, too.
+            Whether to compute log probabilities of the counts of questions.
         new : numpy.random.Generator, optional
-            For p of new questions, where these are asked for.
+            Random stream for p of new questions; None: no such draws.
         """
         shuffle = rng.permutation(size)
-        number = rng.multinomial(size, [part.share for part in self.parts])
-        pairs = [(part, int(n)) for part, n in zip(self.parts, number, strict=True) if n]
+        number = rng.multinomial(size, [law.share for law in self.parts])
+        pairs = [(law, int(n)) for law, n in zip(self.parts, number, strict=True) if n]
         drawn, nodes = [], []
-        for part, n in pairs:
-            place = rng.choice(len(part.points.weight), n, p=part.points.weight)
-            drawn.append(self._draw_part(part, place, rng, keep_p, alone, likelihood, new))
+        for law, n in pairs:
+            point = rng.choice(len(law.points.weight), n, p=law.points.weight)
+            drawn.append(self._draw_part(law, point, rng, keep_p, alone, likelihood, new))
             if drawn[-1].family is not None:
-                nodes.append(part.fit.nodes(part.points.theta[place]))
+                nodes.append(law.fit.nodes(law.points.theta[point]))
         joined = Draws.joined(drawn)
         if nodes:
-            every = Nodes.joined(nodes, [n / size for _, n in pairs])
-            joined = replace(joined, difficulty=every)
+            difficulty_nodes = Nodes.joined(nodes, [n / size for _, n in pairs])
+            joined = replace(joined, difficulty=difficulty_nodes)
         return joined.among(shuffle)
 
     def _draw_part(
@@ -742,26 +767,26 @@ class Posterior:
         model, cells = self.model, self.model.cells
         theta, effect = part.points.theta[place], part.effects.draw(place, rng)
         offset = part.fit.predictor.offsets(theta) + effect[:, cells.group]
-        both, p = self._group_means(part, place, offset, rng, keep_p)
+        by_group, p = self._group_means(part, place, offset, rng, keep_p)
         if not model.resampled:
-            both[..., 1] = self._new_means(part, theta, effect, place)
-        whole = np.einsum("hgkt,g->hkt", both, cells.share)
+            by_group[..., 1] = self._new_means(part, theta, effect, place)
+        overall = np.einsum("hgkt,g->hkt", by_group, cells.share)
         if cells.grouped:
             new_groups = part.moments.new[place][..., 0]
             if model.resampled:
                 share = rng.standard_exponential((len(place), cells.groups)) * cells.share
                 share /= share.sum(axis=1, keepdims=True)
-                new_groups = np.einsum("hgk,hg->hk", both[..., 1], share)
-            whole = np.concatenate([whole, new_groups[..., None]], axis=-1)
-        whole = np.clip(whole, *self._range)
+                new_groups = np.einsum("hgk,hg->hk", by_group[..., 1], share)
+            overall = np.concatenate([overall, new_groups[..., None]], axis=-1)
+        overall = np.clip(overall, *self._range)
         code = None
         if model.averaged:
             code = np.full(len(place), DIFFICULTY_FAMILIES.index(part.fit.name))
         if alone:
-            return Draws(whole, self._rates(part.fit, theta), p)
+            return Draws(overall, self._rates(part.fit, theta), p)
         drawn = Draws(
-            whole, self.reported(part.fit, theta), p, None, code,
-            self._of_groups(part.fit, theta, effect, both),
+            overall, self.reported(part.fit, theta), p, None, code,
+            self._of_groups(part.fit, theta, effect, by_group),
             log_prior=self._log_prior(part.fit, theta),
         )  # fmt: skip
         if likelihood:
@@ -773,14 +798,14 @@ class Posterior:
         return drawn if new is None else replace(drawn, new_p=p)
 
     def _of_groups(
-        self, fit: FamilyFit, theta: Array, effect: Array, both: Array
+        self, fit: FamilyFit, theta: Array, effect: Array, by_group: Array
     ) -> GroupDraws | None:
-        """Return draws of groups, where there are any, of which both are metrics."""
+        """Return the draws of groups, with these metrics; None without groups."""
         if not self.model.cells.grouped:
             return None
         if not fit.predictor.effective:
-            return GroupDraws(both[:, :, 0, 1], both)
-        return GroupDraws(self._group_p(fit, theta, effect), both, effect)
+            return GroupDraws(by_group[:, :, 0, 1], by_group)
+        return GroupDraws(self._group_p(fit, theta, effect), by_group, effect)
 
     def draw_prior(self, size: int, rng: Rng, with_p: bool) -> Draws:
         """Draw hyperparameters, and if asked p of the questions of the data, from the prior.
@@ -805,15 +830,15 @@ class Posterior:
 
     def _log_counts(self, part: Part, place: Indices, offset: Array) -> Array:
         """Log probability of a question's counts given its prior trials; (draws, cells)."""
-        points, which = np.arange(len(place)), np.arange(len(place))
+        points, row = np.arange(len(place)), np.arange(len(place))
         if not self.model.structured:
-            _, points, which = np.unique(place, return_index=True, return_inverse=True)
+            _, points, row = np.unique(place, return_index=True, return_inverse=True)
         theta, offset = part.points.theta[place[points]], offset[points]
         logs = part.fit.predictor.log_cells_at(theta, offset)
         earlier = self.model.earlier(part.fit)
         if earlier is not None:
             logs -= earlier.log_cells_at(theta, offset)
-        return np.asarray((logs + self.model.states.log_ways)[which])
+        return np.asarray((logs + self.model.states.log_ways)[row])
 
     def _group_means(
         self, part: Part, place: Indices, offset: Array, rng: Rng,
@@ -826,45 +851,47 @@ class Posterior:
         model, cells = self.model, self.model.cells
         theta, observation = part.points.theta[place], part.fit.predictor.observation
         questions, size = len(cells.which), len(theta)
-        most = _EVERY
+        max_p = _MAX_P_DRAWN
         if part.fit.predictor.effective or self._drawn.any():
-            most = _MOST
+            max_p = _MAX_P_WITH_EFFECTS
         elif model.resampled:
-            most = _ANEW
-        if not keep_p and size * questions > max(most, size * _FEW):
+            max_p = _MAX_P_BOOTSTRAPPED
+        if not keep_p and size * questions > max(max_p, size * _MAX_QUESTIONS_DRAWN):
             return self._matched_means(part, place, offset, rng), None
         # In an order of their own, so that the order of the questions changes nothing.
         order = np.lexsort((cells.questions_tried, cells.question_share, cells.which))
-        which = cells.which[order]
-        state, group = cells.state[which], cells.group[which]
+        cell = cells.which[order]
+        state, group = cells.state[cell], cells.group[cell]
         means = np.zeros((size, cells.groups, len(self.metrics), 2))
-        total, kept = np.zeros((size, cells.groups)), []
-        at_nodes = isinstance(observation, Levels) and not keep_p and questions > _FEW
-        width = 1 if model.scores is None or at_nodes else len(model.scores)
-        step = max(1, _CHUNK // (size * width))
+        total, p_by_block = np.zeros((size, cells.groups)), []
+        means_at_nodes = (
+            isinstance(observation, Levels) and not keep_p and questions > _MAX_QUESTIONS_DRAWN
+        )
+        width = 1 if model.scores is None or means_at_nodes else len(model.scores)
+        step = max(1, _MAX_FLOATS_PER_BLOCK // (size * width))
         for start in range(0, questions, step):
             span = slice(start, start + step)
             share = np.zeros((len(state[span]), cells.groups))
             share[np.arange(len(share)), group[span]] = cells.question_share[order[span]]
-            factors, moved = [np.ones((1, 1))], offset[:, which[span]]
+            factors, moved = [np.ones((1, 1))], offset[:, cell[span]]
             if model.resampled:
                 factors.append(rng.standard_exponential((size, len(share))))
                 factors[1] *= cells.questions_tried[order[span]]
                 total += factors[1] @ share
-            if isinstance(observation, Levels) and at_nodes:
+            if isinstance(observation, Levels) and means_at_nodes:
                 means[..., : len(factors)] += observation.draw_means(
                     self.metrics, theta, moved, state[span], share, factors, rng
                 )
                 continue
             p = observation.draw(theta, moved, state[span], rng)
             if keep_p:
-                kept.append(p)
+                p_by_block.append(p)
             for j, factor in enumerate(factors):
                 means[..., j] += self._sums(p, share, factor)
         if model.resampled:
             means[..., 1] /= np.where(total > 0.0, total, np.nan)[..., None]
         means = np.clip(means, *self._range)  # sums of shares may round to more than one
-        return means, np.concatenate(kept, axis=1)[:, np.argsort(order)] if keep_p else None
+        return means, np.concatenate(p_by_block, axis=1)[:, np.argsort(order)] if keep_p else None
 
     def _sums(self, p: Array, share: Array, factor: Array) -> Array:
         """Return sums of metrics over questions with probabilities p, by group."""
@@ -875,46 +902,54 @@ class Posterior:
         return latent_means(credits, p, share, None if factor.size == 1 else factor)
 
     def _matched_means(self, part: Part, place: Indices, offset: Array, rng: Rng) -> Array:
-        """Return the same of very many questions, by their cumulants given each point."""
+        """Draw means over very many questions from gammas with their cumulants at each point."""
         cells, theta = self.model.cells, part.points.theta[place]
         correlation = self._correlation
-        given = part.moments.by_group[place]
+        cumulants = part.moments.by_group[place]
         if part.fit.predictor.effective:
-            given = given.copy()
+            cumulants = cumulants.copy()
             for rows in part.fit.predictor.blocks(theta, 6 * len(self.metrics)):
-                given[rows] = self._given(part.fit).of_groups_at(theta[rows], offset[rows])
+                cumulants[rows] = self._given(part.fit).of_groups_at(theta[rows], offset[rows])
         noise = np.stack([
             _correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
         ], axis=1)  # fmt: skip
         means = np.empty((*noise.shape, 2))
         low, high = (ends[:, 0] for ends in self._range)
-        drawn = matched_quantiles(noise, *np.moveaxis(given[..., 0, :], -1, 0))
+        drawn = matched_quantiles(noise, *np.moveaxis(cumulants[..., 0, :], -1, 0))
         means[..., 0] = np.clip(drawn, low, high)
         if self.model.resampled:
-            centre, variance = (given[..., 1, j] for j in (0, 1))
-            between = np.sqrt(np.maximum(variance - given[..., 0, 1], 0.0))
-            other = np.stack([
+            centre, variance = (cumulants[..., 1, j] for j in (0, 1))
+            between = np.sqrt(np.maximum(variance - cumulants[..., 0, 1], 0.0))
+            bootstrap_noise = np.stack([
                 _correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
             ], axis=1)  # fmt: skip
-            means[..., 1] = drawn + centre - given[..., 0, 0] + between * other
+            means[..., 1] = drawn + centre - cumulants[..., 0, 0] + between * bootstrap_noise
             means[..., 1] = np.clip(means[..., 1], low, high)
         return means
 
     @cached_property
     def _range(self) -> tuple[Array, Array]:
         """Smallest and largest value of each metric, both (metrics, 1)."""
-        low, high = np.array([_ends(metric) for metric in self.metrics]).T[..., None]
+        low, high = np.array([_value_range(metric) for metric in self.metrics]).T[..., None]
         return low, high
 
     @cached_property
     def _correlation(self) -> Array:
         """Correlation between the metrics of a question, given the hyperparameters."""
-        cells, rng = self.model.cells, np.random.default_rng(_SEED)
-        part = max(self.parts, key=lambda law: law.share)
-        theta = part.points.theta[rng.choice(len(part.points.weight), _SOME, p=part.points.weight)]
-        which = rng.choice(len(cells.which), min(_SOME, len(cells.which)), replace=False)
-        cell, offset = cells.which[which], part.fit.predictor.offsets(theta)
-        p = part.fit.predictor.observation.draw(theta, offset[:, cell], cells.state[cell], rng)
+        cells, rng = self.model.cells, np.random.default_rng(_INTERVAL_SEED)
+        most_probable = max(self.parts, key=lambda law: law.share)
+        theta = most_probable.points.theta[
+            rng.choice(
+                len(most_probable.points.weight), _CORRELATION_SAMPLE, p=most_probable.points.weight
+            )
+        ]
+        question = rng.choice(
+            len(cells.which), min(_CORRELATION_SAMPLE, len(cells.which)), replace=False
+        )
+        cell, offset = cells.which[question], most_probable.fit.predictor.offsets(theta)
+        p = most_probable.fit.predictor.observation.draw(
+            theta, offset[:, cell], cells.state[cell], rng
+        )
         if self.model.scores is not None:
             values = latent_values(self.metrics, p)
         else:
@@ -968,7 +1003,7 @@ def _correlated_normals(covariance: Array, size: int, rng: Rng) -> Array:
     return rng.standard_normal((size, len(covariance))) @ root.T
 
 
-def _ends(metric: Any) -> tuple[float, float]:
+def _value_range(metric: Any) -> tuple[float, float]:
     """Smallest and largest value of a metric."""
     if isinstance(metric, ScoredCredit):
         return float(metric.scores.min()), float(metric.scores.max())

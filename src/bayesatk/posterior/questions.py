@@ -1,4 +1,4 @@
-"""What is known of single questions under the model, what each says of the system, and new ones."""
+"""Posteriors of single questions, their influence on the system's metric, and new questions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,16 @@ from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import SUCCESS
 
-_LEFT_OUT, _FEWEST = 800, 200  # points on which questions are left out, and at least of a law
-_COPIES = (4, 8)  # draws of effects of groups at each, fewest and most
-_OUTSIDE = 1e-4  # probability that may lie at points of next to no weight without a question
-_DRAWS, _FLOATS = (2000, 40_000), 4e6  # of the probabilities of levels, and of all cells: 32 MB
-_RARE, _REPEATS = 0.02, 20  # chance of a total of which new trials are drawn again, and how often
+_LOO_POINTS = 800  # points of hyperparameters at which questions are left out
+_MIN_LOO_POINTS = 200  # of these, for each law
+_MIN_MAX_EFFECT_DRAWS = (4, 8)  # draws of group effects at each point
+# Probability at points of negligible weight without a question, above which it is refitted.
+_LOO_EDGE_MASS_MAX = 1e-4
+_MIN_MAX_DRAWS = (2000, 40_000)  # of the probabilities of levels
+_MAX_FLOATS_PER_BLOCK = 4e6  # 32 MB
+# Tail probabilities below this are estimated from so many times as many new trials.
+_RARE_TAIL = 0.02
+_RARE_TAIL_REPEATS = 20
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,9 @@ class QuestionPosterior:
             scores = np.array(model.scores)
             expected = ScoredCredit(CategoryCredit(1), scores)
         mean, variance = model.fit([expected]).of_questions([expected])
-        size = int(np.clip(_FLOATS / (len(model.cells.count) * len(scores)), *_DRAWS))
+        size = int(
+            np.clip(_MAX_FLOATS_PER_BLOCK / (len(model.cells.count) * len(scores)), *_MIN_MAX_DRAWS)
+        )
         p = _draw_cells(model, size, np.random.default_rng(0))
         if model.scores is None:
             p = np.stack([1.0 - p, p], axis=-1)
@@ -104,7 +111,7 @@ class QuestionPosterior:
         """Probability that new trials of a question have as few right, by question."""
         kinds = np.stack([self.which, trials, right])
         (cell, n, c), kind = np.unique(kinds, axis=1, return_inverse=True)
-        draws = self.p[: _DRAWS[0]]
+        draws = self.p[: _MIN_MAX_DRAWS[0]]
         chance = [bdtr(c[i], n[i], draws[:, cell[i], 1]).mean() for i in range(len(cell))]
         return np.array(chance)[kind.ravel()]
 
@@ -119,7 +126,7 @@ class QuestionPosterior:
             1 where a lower total is worse, -1 where a higher one is.
         """
         rng, near = np.random.default_rng(1), 1e-9 * max(1.0, float(np.abs(self.scores).max()))
-        p = self.p[: _DRAWS[0]]
+        p = self.p[: _MIN_MAX_DRAWS[0]]
 
         def share(columns: Ints) -> Array:
             drawn = rng.multinomial(trials[columns], p[:, self.which[columns]]) @ self.scores
@@ -127,10 +134,10 @@ class QuestionPosterior:
             return np.asarray(as_bad.mean(axis=0))
 
         chance = share(np.arange(len(trials)))
-        rare = np.flatnonzero(chance < _RARE)
+        rare = np.flatnonzero(chance < _RARE_TAIL)
         if len(rare):
-            more = [share(rare) for _ in range(_REPEATS)]
-            chance[rare] = np.mean([chance[rare], *more], axis=0)
+            repeated_shares = [share(rare) for _ in range(_RARE_TAIL_REPEATS)]
+            chance[rare] = np.mean([chance[rare], *repeated_shares], axis=0)
         return chance
 
 
@@ -193,27 +200,27 @@ def _influence(model: CountModel, metric: MetricFunction) -> Array:
     groups, single = cells.by_group(mean * by_cell[:, None]), mean
     if model.resampled:
         groups[..., 1], single[..., 1] = _resampled(model, mean[..., 1])
-    chance = np.exp(logs - logsumexp(logs, axis=0))
-    others = np.einsum("hc,hgt->cgt", chance, groups)[cells.which]
-    single = np.einsum("hc,hct->ct", chance, single)[cells.which]
-    place = np.arange(number), group
-    without = (others[place] - share * single) / np.maximum(1.0 - share, 1e-300)
+    loo_weight = np.exp(logs - logsumexp(logs, axis=0))
+    without_by_group = np.einsum("hc,hgt->cgt", loo_weight, groups)[cells.which]
+    single = np.einsum("hc,hct->ct", loo_weight, single)[cells.which]
+    own_group = np.arange(number), group
+    without = (without_by_group[own_group] - share * single) / np.maximum(1.0 - share, 1e-300)
     if model.resampled:  # a slope in the share of a question, where it is in the sample
         in_sample = (share * cells.questions_tried[:, None])[:, 0]
-        without[:, 1] = others[place][:, 1] + in_sample * single[:, 1]
-    others[place] = np.where(share < 1.0, without, 0.0)
-    of_groups = np.repeat(cells.share[None], number, axis=0)
-    given = model.grouping is not None and model.grouping.weight is not None
-    of_groups[place] *= (share[:, 0] < 1.0) if given else 1.0 - share[:, 0]
-    of_groups /= np.maximum(of_groups.sum(axis=1, keepdims=True), 1e-300)
+        without[:, 1] = without_by_group[own_group][:, 1] + in_sample * single[:, 1]
+    without_by_group[own_group] = np.where(share < 1.0, without, 0.0)
+    group_share = np.repeat(cells.share[None], number, axis=0)
+    fixed_group_weights = model.grouping is not None and model.grouping.weight is not None
+    group_share[own_group] *= (share[:, 0] < 1.0) if fixed_group_weights else 1.0 - share[:, 0]
+    group_share /= np.maximum(group_share.sum(axis=1, keepdims=True), 1e-300)
     total = weight @ np.einsum("hgt,g->ht", groups, cells.share)
-    influence = total - np.einsum("qg,qgt->qt", of_groups, others)
-    for cell in model.unsure(weight, chance, _OUTSIDE):
-        same = np.flatnonzero(cells.which == cell)
-        for share_of_one in np.unique(cells.question_share[same]):
-            alike = same[cells.question_share[same] == share_of_one]
-            kept = np.arange(number) != alike[0]
-            influence[alike] = total - model.among(kept).fit([metric]).mean[0, :2]
+    influence = total - np.einsum("qg,qgt->qt", group_share, without_by_group)
+    for cell in model.unsure(weight, loo_weight, _LOO_EDGE_MASS_MAX):
+        questions_in_cell = np.flatnonzero(cells.which == cell)
+        for share_of_one in np.unique(cells.question_share[questions_in_cell]):
+            alike = questions_in_cell[cells.question_share[questions_in_cell] == share_of_one]
+            retained = np.arange(number) != alike[0]
+            influence[alike] = total - model.among(retained).fit([metric]).mean[0, :2]
     return np.asarray(influence)
 
 
@@ -247,19 +254,23 @@ def _at_points(model: CountModel, metric: MetricFunction) -> tuple[Array, Array,
     rng, weights, logs, means = np.random.default_rng(0), [], [], []
     state = model.cells.state
     for fit, probability in model.counted:
-        points = fit.points.at_most(max(int(_LEFT_OUT * probability), _FEWEST))
+        points = fit.points.at_most(max(int(_LOO_POINTS * probability), _MIN_LOO_POINTS))
         theta, predictor, copies = points.theta, fit.predictor, 1
         if predictor.effective:
-            copies = int(np.clip(_FLOATS / (len(theta) * len(state)), *_COPIES))
+            copies = int(
+                np.clip(_MAX_FLOATS_PER_BLOCK / (len(theta) * len(state)), *_MIN_MAX_EFFECT_DRAWS)
+            )
         offset = np.repeat(predictor.offsets(theta)[None], copies, axis=0)
-        place = np.tile(np.arange(len(theta)), copies)
-        effects = predictor.effects(theta).draw(place, rng)[:, model.cells.group]
+        point = np.tile(np.arange(len(theta)), copies)
+        effects = predictor.effects(theta).draw(point, rng)[:, model.cells.group]
         offset += effects.reshape(offset.shape)
         weight, mean = probability * points.weight / copies, np.empty((*offset.shape, 2))
         for rows in predictor.blocks(theta, 2):
             places = np.moveaxis(offset[:, rows], 0, -1)
-            given, new = Metrics(predictor, [metric]).of_each(theta[rows], places)
-            for target, values in enumerate((given, given if model.resampled else new)):
+            posterior_values, new = Metrics(predictor, [metric]).of_each(theta[rows], places)
+            for target, values in enumerate(
+                (posterior_values, posterior_values if model.resampled else new)
+            ):
                 mean[..., target][:, rows] = np.moveaxis(values[..., 0, 0], -1, 0)
         for copy in range(copies):
             with np.errstate(divide="ignore"):

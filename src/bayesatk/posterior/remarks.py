@@ -118,30 +118,31 @@ def weight_note(
     size = float(np.sqrt((x @ x) * (y @ y)))
     correlation = min(max(float(x @ y) / size, -1.0), 1.0) if size > 0.0 else 0.0
     p_value = float(betainc(0.5 * (len(x) - 2), 0.5, 1.0 - correlation**2))
-    if p_value >= _RELATED:
+    if p_value >= _CORRELATION_P_VALUE:
         return []
     how = "higher" if correlation > 0.0 else "lower"
     return [
         f"{system}: questions with larger weights have {how} scores (mean score "
         f"{np.average(rate, weights=scaled_weight):.3f} with weights, {rate.mean():.3f} without; "
-        f"p = {p_value:.2g}). {_ALIKE[pooling]}{_BY_LAW * (pooling == 'partial' and by_law)}"
+        f"p = {p_value:.2g}). {_POOLING_ASSUMPTIONS[pooling]}"
+        f"{_LAW_HAS_NO_WEIGHTS * (pooling == 'partial' and by_law)}"
     ]
 
 
-_MOVED = 1.5  # sds of the calibration by which marks move a rate before it is said
-_CONFLICT = 0.01  # posterior predictive probability of a calibration set at which it is doubted
-_BY_LAW = (
+_MAX_RATE_SHIFT = 1.5  # by marks, in sds of the calibration, without a note
+_CONFLICT_P_VALUE = 0.01  # below it marks contradict the calibration set
+_LAW_HAS_NO_WEIGHTS = (
     " The law of questions like these has no weights: population='bootstrap' draws these questions "
     "anew with their weights, whatever their relation to difficulty."
 )
-_ALIKE = {
+_POOLING_ASSUMPTIONS = {
     "partial": "Partial pooling assumes that weights and difficulty are independent. It shrinks "
     "weighted means towards unweighted ones, more so with few trials of every question. Evaluate "
     "with covariates=['weight'].",
     "complete": "Complete pooling gives all questions one success probability, whatever their "
     "weights. Use pooling='partial'.",
 }
-_WHY = {
+_REASONS_OUTSIDE = {
     "none": "an independent prior shifts every question in the same direction, so with few trials "
     "and many questions its bias is larger than the sd. Use the estimate, or pooling='partial'",
     "partial": "the law of difficulty draws questions towards each other; "
@@ -168,9 +169,12 @@ def outside_note(
     """
     position = {metric: i for i, metric in enumerate(grid)}
     index = [position[metric] for metric in requested]
-    whole = np.array([(trials[trials > 0] >= metric.k).all() for metric in requested])
-    value, of_these = np.where(whole, estimate[index], np.nan), statistics[index, 0]
-    sd, low, high = of_these[:, 2], of_these[:, 3], of_these[:, 4]
+    all_observed = np.array([(trials[trials > 0] >= metric.k).all() for metric in requested])
+    value, on_these_questions = (
+        np.where(all_observed, estimate[index], np.nan),
+        statistics[index, 0],
+    )
+    sd, low, high = on_these_questions[:, 2], on_these_questions[:, 3], on_these_questions[:, 4]
     with np.errstate(invalid="ignore"):
         beyond = np.maximum(low - value, value - high) / np.maximum(sd, 1e-300)
     has_estimate = np.isfinite(beyond)
@@ -180,16 +184,16 @@ def outside_note(
     return [
         f"{system}: the unbiased estimate of {requested[worst].label}, {value[worst]:.3f}, lies "
         f"outside its interval for these questions, {low[worst]:.3f} to {high[worst]:.3f}: "
-        f"{_WHY[pooling]}."
+        f"{_REASONS_OUTSIDE[pooling]}."
     ]
 
 
 FAMILY_WORDS = {"beta": "Beta", "inflated": "inflated", "mixture": "mixture of two Betas"}
-_RELATED = 0.01  # p-value below which weights and success are said to go together
-_SHOWN = 0.05  # probability from which a difficulty family is named
+_CORRELATION_P_VALUE = 0.01  # below it weights and success are correlated
+_MIN_SHOWN_PROBABILITY = 0.05  # of a difficulty family that is named
 
 
-def family_shares(probability: Mapping[str, float], least: float = _SHOWN) -> str:
+def family_shares(probability: Mapping[str, float], least: float = _MIN_SHOWN_PROBABILITY) -> str:
     """Name difficulty families with their probabilities, the most probable first.
 
     Examples
@@ -229,7 +233,7 @@ def family_note(
     """
     shown = {
         name: family.probability
-        for name, family in families.items() if family.probability >= _SHOWN
+        for name, family in families.items() if family.probability >= _MIN_SHOWN_PROBABILITY
     }  # fmt: skip
     beyond = [metric.label for metric in requested if metric.k > fewest]
     notes = []
@@ -268,7 +272,7 @@ def judge_notes(
     rates : (ndarray, ndarray)
         Probabilities of points, and sensitivity and false positive rate there.
     metric : Metric
-        The first that was asked for.
+        The first requested metric.
     posterior : Posterior
     place : int
         Position of the metric.
@@ -286,7 +290,7 @@ def judge_notes(
     ):
         mean = float(weight @ values[:, column])
         chance = two_sided(weight, values[:, column], marked, size)
-        if chance < _CONFLICT:
+        if chance < _CONFLICT_P_VALUE:
             notes.append(
                 f"{system}: the marks contradict the calibration of the judge's {name}: with all "
                 f"marks it is {mean:.3f}, and a calibration set as far from that as {marked} of "
@@ -294,7 +298,10 @@ def judge_notes(
                 "otherwise on these trials than on the calibration set, or the difficulties have "
                 "another shape."
             )
-        elif moved(weight, values[:, column], getattr(error, name.replace(" ", "_"))) > _MOVED:
+        elif (
+            moved(weight, values[:, column], getattr(error, name.replace(" ", "_")))
+            > _MAX_RATE_SHIFT
+        ):
             notes.append(
                 f"{system}: the marks move the judge's {name} from {marked} of {size} to "
                 f"{mean:.3f}, by the shape of difficulties that the model assumes. Trials of known "

@@ -15,12 +15,12 @@ from bayesatk.posterior.posterior import FamilyFit
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.views import ShownTable
 
-_CEILING = "inflated"  # the family with an atom at 0
+_CEILING_FAMILY = "inflated"  # the family with an atom at 0
 _COLUMNS = (
     "prob_ceiling", "ceiling", "ceiling_lower", "ceiling_upper",
     "exponent", "exponent_lower", "exponent_upper",
 )  # fmt: skip
-_CERTAIN = 0.0005  # probabilities that are 0 in a sentence
+_NEGLIGIBLE_PROBABILITY = 0.0005  # not mentioned in a sentence
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
@@ -83,32 +83,34 @@ def tail_exponent(fit: Fit, *, ci_prob: float | None = None) -> pd.DataFrame:
     >>> float(row["prob_ceiling"]), bool(row["exponent_lower"] > 2)
     (0.0, True)
     """
-    own = Result.of(fit)
-    own.require("tail_exponent")
-    level = own.ci_prob if ci_prob is None else ci_prob
+    result = Result.of(fit)
+    result.require("tail_exponent")
+    level = result.ci_prob if ci_prob is None else ci_prob
     proper_probability("ci_prob", level, 0.95)
     rows = []
-    for place, system in enumerate(own.systems):
-        found = _tail(model_of(own, place), level)
-        numbers = dict(zip(_COLUMNS, found.tolist(), strict=True))
+    for index, system in enumerate(result.systems):
+        values = _tail(model_of(result, index), level)
+        numbers = dict(zip(_COLUMNS, values.tolist(), strict=True))
         rows.append({"system": system, **numbers, "sentence": _sentence(system, numbers, level)})
     return ShownTable.of(pd.DataFrame(rows), "tail_exponent")
 
 
 def _tail(model: CountModel, level: float) -> Array:
-    """Numbers of the columns above."""
+    """Return the values of the numeric columns of one system."""
     numbers = np.full(len(_COLUMNS), np.nan)
     ends = np.array([0.5, 0.5 * (1.0 - level), 0.5 * (1.0 + level)])
     laws = list(zip(model.families, model.family_share[0].tolist(), strict=True))
-    with_atoms = [(fit, share) for fit, share in laws if fit.name == _CEILING]
-    others = [(fit, share) for fit, share in laws if fit.name != _CEILING and share > 0.0]
+    with_atoms = [(fit, share) for fit, share in laws if fit.name == _CEILING_FAMILY]
+    without_atoms = [
+        (fit, share) for fit, share in laws if fit.name != _CEILING_FAMILY and share > 0.0
+    ]
     numbers[0] = sum(share for _, share in with_atoms)
     if with_atoms:
         weight, ceiling = _on_points(with_atoms, _ceiling)
         numbers[1] = weight @ ceiling
         numbers[2:4] = Empirical(ceiling, weight).quantile(ends[1:])
-    if others:
-        weight, values = _on_points(others, _exponent)
+    if without_atoms:
+        weight, values = _on_points(without_atoms, _exponent)
         ratio = Empirical(values, weight).quantile(ends)
         numbers[4:] = ratio / (1.0 - ratio)
     return numbers
@@ -129,7 +131,7 @@ def _ceiling(nodes: Nodes) -> Array:
 
 
 def _exponent(nodes: Nodes) -> Array:
-    """Smallest alpha that has a share, as a / (1 + a)."""
+    r"""Smallest alpha with a positive share, as :math:`\alpha / (1 + \alpha)`."""
     smallest = np.where(nodes.share > 0.0, nodes.alpha, np.inf).min(axis=1)
     return np.asarray(smallest / (1.0 + smallest))
 
@@ -146,7 +148,7 @@ def _sentence(system: object, row: dict[str, float], level: float) -> str:
         f"to {row['ceiling_upper']:.3f})"
     )
     chance = row["prob_ceiling"]
-    if not chance > _CERTAIN:
+    if not chance > _NEGLIGIBLE_PROBABILITY:
         return f"{system}: {law}."
     share = f"{100 * chance:.0f}%" if chance < 0.995 else "over 99%"
     if np.isnan(row["exponent"]):

@@ -48,29 +48,30 @@ from bayesatk.posterior.posterior import (
 from bayesatk.priors import AnswerHyperPrior, AnswerPrior, VotePrior
 
 WRONG = "wrong_agreement"  # name in results
-_SIZE = 4000  # draws for means and variances
-_SHARES = 400  # draws of shares of wrong answers; each serves ten draws of p
-_EXACT, _ELECTIONS = 16, 16  # k up to which the credit at these is exact; simulated beyond
-_LARGEST_LOGIT = 30.0  # of the hyperparameters, beyond which answers all agree, or all differ
-_MANY = 10  # right votes from which fewer points of the hyperparameters have to do
-_BUDGET = 2e9  # multiplications spent on exact values at drawn probabilities
-_FEWEST = 50  # draws per question below which votes are simulated instead
-_VOTES = 400  # probabilities drawn per question to simulate votes at
-_CHUNK = 4_000_000  # floats held at once
-_SMALLEST = 1e-12  # share of the largest variance, and Beta parameter, that are not zero
+_MOMENT_DRAWS = 4000  # for means and variances
+_SHARE_DRAWS = 400  # of the shares of wrong answers; each serves ten draws of p
+_MAX_EXACT_K = 16  # votes up to which the credit given the shares is exact
+_ELECTIONS_PER_DRAW = 16  # simulated for more votes
+_LARGEST_LOGIT = 30.0  # of the hyperparameters: beyond it answers all agree, or all differ
+_MAX_K_WITH_ALL_POINTS = 10  # votes; with more, fewer points of the hyperparameters are used
+_MAX_MULTIPLICATIONS = 2e9  # for exact values at drawn probabilities
+_MIN_EXACT_DRAWS = 50  # per question; votes are simulated if fewer are affordable
+_VOTE_DRAWS = 400  # probabilities per question at which votes are simulated
+_MAX_FLOATS_PER_BLOCK = 4_000_000  # 32 MB
+_POSITIVE_FLOOR = 1e-12  # of the relative variance, and of Beta parameters
 
 
 def finite_estimates(
     ballots: Sequence[Ballots], ks: Sequence[int], weight: Array | None = None
 ) -> Array:
     """Mean of the finite law over questions that have k trials; NaN where they are too few."""
-    known: dict[tuple[object, ...], Array] = {}
+    cache: dict[tuple[object, ...], Array] = {}
     rows = []
     for ballot in ballots:
         key = _key(ballot.count, ballot.correct, ballot.abstentions)
-        if key not in known:
-            known[key] = plurality_finite(ballot.count, ballot.correct, ks, ballot.abstentions)
-        rows.append(known[key])
+        if key not in cache:
+            cache[key] = plurality_finite(ballot.count, ballot.correct, ks, ballot.abstentions)
+        rows.append(cache[key])
     share = np.ones(len(rows)) if weight is None else weight
     tried = np.array([ballot.tried for ballot in ballots], bool)
     return mean_over_questions(np.stack(rows), share, tried)
@@ -126,7 +127,7 @@ class VotePosterior(Posterior):
 
     @property
     def estimate_by_group(self) -> Array:
-        """Return the same of each group; (groups, metrics), NaN of groups without questions."""
+        """Unbiased finite-law values of each group, (groups, ks); NaN without questions."""
         cells = self.model.cells
         code = cells.group[cells.which]
         values = np.full((cells.groups, len(self.ks)), np.nan)
@@ -143,27 +144,27 @@ class VotePosterior(Posterior):
     @cached_property
     def votes(self) -> VoteDraws:
         """The draws that means and variances come from."""
-        return self.joint(_SIZE, self.rng)
+        return self.joint(_MOMENT_DRAWS, self.rng)
 
     @cached_property
     def numbers(self) -> Numbers:
-        """Of means over all questions."""
-        return _of_draws(self.votes.drawn.metrics)
+        """Mean and variances over all questions, from draws."""
+        return _numbers_from_draws(self.votes.drawn.metrics)
 
     @property
     def of_groups(self) -> list[Numbers]:
-        """The same of means over the questions of each group, where there are groups."""
+        """Mean and variances of means over the questions of each group; empty without groups."""
         groups = self.votes.drawn.groups
-        every = () if groups is None else np.moveaxis(groups.metrics, 1, 0)
-        return [_of_draws(metrics) for metrics in every]
+        by_group = () if groups is None else np.moveaxis(groups.metrics, 1, 0)
+        return [_numbers_from_draws(metrics) for metrics in by_group]
 
     @property
     def prior_sensitivity(self) -> Array:
-        """Not worked out."""
+        """NaN: it is not computed for votes."""
         return np.full(self.mean.shape, np.nan)
 
     def distributions(self) -> Distributions:
-        """None: only draws tell."""
+        """None for each metric: intervals come from draws."""
         return [[None] * len(self.ks)] * self.mean.shape[1]
 
     @property
@@ -180,7 +181,7 @@ class VotePosterior(Posterior):
         likelihood: bool = False, new: Rng | None = None,
     ) -> Draws:  # fmt: skip
         """Draw everything independently; answers are no counts with a likelihood."""
-        drawn = self.votes.drawn if size == _SIZE else self.joint(size, rng).drawn
+        drawn = self.votes.drawn if size == _MOMENT_DRAWS else self.joint(size, rng).drawn
         return drawn if keep_p else replace(drawn, p=None)
 
     def _together(self, values: Array, like: Array, new: Array) -> tuple[Array, Array]:
@@ -195,11 +196,11 @@ class VotePosterior(Posterior):
             Of new groups, where there are groups.
         """
         cells = self.model.cells
-        both = np.clip(np.stack([cells.means(values), like], axis=-1), 0.0, 1.0)
-        whole = np.einsum("hgkt,g->hkt", both, cells.share)
+        by_group = np.clip(np.stack([cells.means(values), like], axis=-1), 0.0, 1.0)
+        overall = np.einsum("hgkt,g->hkt", by_group, cells.share)
         if cells.grouped:
-            whole = np.concatenate([whole, new[..., None]], axis=-1)
-        return both, np.clip(whole, 0.0, 1.0)  # sums of shares may round to more than one
+            overall = np.concatenate([overall, new[..., None]], axis=-1)
+        return by_group, np.clip(overall, 0.0, 1.0)  # sums of shares may round to more than one
 
 
 def vote_posterior(
@@ -213,10 +214,10 @@ def vote_posterior(
     model : CountModel
         Of right trials, and of those that are not.
     ballots, prior, ks, draws, rng
-        As of `VotePosterior`.
+        Parameters of `VotePosterior`.
     """
-    of_votes = Unpooled if isinstance(prior, AnswerPrior) else Pooled
-    return of_votes(
+    posterior_class = Unpooled if isinstance(prior, AnswerPrior) else Pooled
+    return posterior_class(
         model, (SUCCESS,), ballots=ballots, ks=tuple(ks), draws=draws, rng=rng, prior=prior
     )  # fmt: skip
 
@@ -227,7 +228,7 @@ class Unpooled(VotePosterior):
 
     @cached_property
     def moments(self) -> "AnswerMoments":
-        """Of every question."""
+        """Posterior moments and draws of every question."""
         return answer_moments(self.ballots, self.ks, self.prior, self.draws, self.rng)
 
     @cached_property
@@ -236,21 +237,21 @@ class Unpooled(VotePosterior):
         cells, moments = self.model.cells, self.moments
         number, weight = len(cells.which), cells.question_share * len(cells.which)
         tried = cells.questions_tried
-        every = Terms(np.arange(number), weight, np.ones(number))
+        all_questions = Terms(np.arange(number), weight, np.ones(number))
         sample = Terms(np.flatnonzero(tried), weight[tried], np.ones(tried.sum()))
-        mean, trial = mean_moments(moments.mean, moments.variance, every)
+        mean, trial = mean_moments(moments.mean, moments.variance, all_questions)
         population, total = bootstrap_moments(moments.mean, moments.variance, sample)
-        least, zero = np.minimum(trial, total), np.zeros_like(trial)
+        trial_part, zero = np.minimum(trial, total), np.zeros_like(trial)
         return Numbers(*(
             np.stack(pair, axis=1)
-            for pair in ((mean, population), (trial, least), (zero, total - least))
+            for pair in ((mean, population), (trial, trial_part), (zero, total - trial_part))
         ))  # fmt: skip
 
     @property
     def effective_draws(self) -> dict[str, Array]:
         """Draws behind intervals, and behind the variance of each question."""
-        each = np.ones(len(self.ks))
-        return {"interval_draws": self.draws * each, "sd_draws": self.moments.pool.shape[1] * each}
+        ones = np.ones(len(self.ks))
+        return {"interval_draws": self.draws * ones, "sd_draws": self.moments.pool.shape[1] * ones}
 
     def draw(
         self, size: int, rng: Rng, keep_p: bool, alone: bool = False,
@@ -265,8 +266,8 @@ class Unpooled(VotePosterior):
             pool if len(pool) == size else pool[rng.integers(len(pool), size=size)]
             for pool in self.moments.pool
         ], axis=1)  # fmt: skip
-        _, whole = self._together(values, *self.model.cells.means_anew(values, rng))
-        return VoteDraws(Draws(whole, {}), size)
+        _, overall = self._together(values, *self.model.cells.means_anew(values, rng))
+        return VoteDraws(Draws(overall, {}), size)
 
 
 @dataclass(frozen=True)
@@ -299,19 +300,21 @@ def answer_moments(
 ) -> AnswerMoments:
     """Posterior of every question; parameters as of `VotePosterior`."""
     ballots = [possible(ballot, prior) for ballot in ballots]
-    affordable = int(_BUDGET / sum(_work(len(ballot.count), max(ks)) for ballot in ballots))
-    exact = affordable >= min(_FEWEST, draws)
-    size = min(draws, affordable) if exact else _VOTES
-    known: dict[tuple[object, ...], Array] = {}
+    affordable = int(
+        _MAX_MULTIPLICATIONS / sum(_work(len(ballot.count), max(ks)) for ballot in ballots)
+    )
+    exact = affordable >= min(_MIN_EXACT_DRAWS, draws)
+    size = min(draws, affordable) if exact else _VOTE_DRAWS
+    cache: dict[tuple[object, ...], Array] = {}
     mean = np.empty((len(ballots), len(ks)))
     variance, pool = np.empty_like(mean), []
     for row, ballot in enumerate(ballots):
         key = _key(ballot.count, ballot.correct, ballot.abstentions)
-        if key not in known:
-            known[key] = plurality_posterior(
+        if key not in cache:
+            cache[key] = plurality_posterior(
                 ballot.count, ballot.correct, ks, prior.concentration, ballot.abstentions
             )
-        mean[row] = known[key]
+        mean[row] = cache[key]
         if not ballot.correct.any():  # nothing to win: known without a draw
             variance[row] = 0.0
             pool.append(np.zeros((size, len(ks))))
@@ -322,16 +325,18 @@ def answer_moments(
             pool.append(values)
             variance[row] = ((values - mean[row]) ** 2).mean(axis=0)
         else:
-            first, second = (_voted(p, ballot.correct, ks, rng) - mean[row] for _ in range(2))
-            variance[row] = (first * second).mean(axis=0)
+            deviation, other_deviation = (
+                _voted(p, ballot.correct, ks, rng) - mean[row] for _ in range(2)
+            )
+            variance[row] = (deviation * other_deviation).mean(axis=0)
     if not exact:  # unbiased, so single questions may fall below zero; k independent
         largest = mean * (1.0 - mean)
-        share = variance.sum(axis=0) / np.maximum(largest.sum(axis=0), _SMALLEST)
-        share = np.clip(share, _SMALLEST, 1.0 - 1e-9)
+        share = variance.sum(axis=0) / np.maximum(largest.sum(axis=0), _POSITIVE_FLOOR)
+        share = np.clip(share, _POSITIVE_FLOOR, 1.0 - 1e-9)
         variance, total = share * largest, 1.0 / share - 1.0
         drawn = rng.beta(
-            np.maximum(mean * total, _SMALLEST), np.maximum((1.0 - mean) * total, _SMALLEST),
-            (size, *mean.shape),
+            np.maximum(mean * total, _POSITIVE_FLOOR),
+            np.maximum((1.0 - mean) * total, _POSITIVE_FLOOR), (size, *mean.shape),
         )  # fmt: skip
         pool = list(np.moveaxis(np.where(largest > 0.0, drawn, mean), 0, 1))
     return AnswerMoments(mean, variance, np.stack(pool))
@@ -352,7 +357,7 @@ def _draw(ballot: Ballots, alpha: float, size: int, rng: Rng) -> Array:
 
 def _latent(p: Array, correct: Flags, ks: Sequence[int]) -> Array:
     """Exact values at probabilities, in blocks that fit in memory."""
-    width = max(1, int(_CHUNK / max(ks) ** 2))
+    width = max(1, int(_MAX_FLOATS_PER_BLOCK / max(ks) ** 2))
     parts = [
         plurality_latent(p[start : start + width, : len(correct)], correct, ks)
         for start in range(0, len(p), width)
@@ -371,7 +376,7 @@ def _voted(p: Array, correct: Flags, ks: Sequence[int], rng: Rng) -> Array:
 
 @dataclass(frozen=True)
 class RightVotes:
-    """Whether exactly so many of k trials are right, as a metric that needs no draws of p.
+    """The probability that exactly `right` of k trials are right, as a metric.
 
     Parameters
     ----------
@@ -384,21 +389,21 @@ class RightVotes:
     @property
     def credit(self) -> Credit:
         """One at `right`, else zero."""
-        return _exactly(self.k, self.right)
+        return _indicator_credit(self.k, self.right)
 
     def latent(self, p: ArrayLike) -> Array:
-        """Zeros: votes are worked out from draws of p themselves."""
+        """Zeros: votes are computed from the draws of p directly."""
         return np.zeros(np.shape(p))
 
 
 @lru_cache(maxsize=1024)
-def _exactly(k: int, right: int) -> Credit:
+def _indicator_credit(k: int, right: int) -> Credit:
     return Credit.of(float(j == right) for j in range(k + 1))
 
 
 @dataclass(frozen=True)
 class WrongAnswers:
-    """Posterior of what the wrong answers to the questions of a system have in common.
+    """Posterior of the hyperparameters of wrong answers, common to all questions of a system.
 
     Parameters
     ----------
@@ -454,7 +459,7 @@ class WrongAnswers:
 
     @property
     def summary(self) -> Summary:
-        """Of the agreement."""
+        """Posterior of the agreement of wrong answers."""
         c, _ = self.parameters(self.points.theta)
         return Summary.on_points(self.points.weight, self.agreement(c))
 
@@ -467,20 +472,20 @@ class WrongAnswers:
         shares = draw_probabilities(alpha if self.unanswered else alpha[:, :-1], rng)
         silent = shares[:, -1] if self.unanswered else np.zeros(len(c))
         credits = np.zeros((len(ks), len(c), max(ks) + 1))
-        for of_k, k in zip(credits, ks, strict=True):
-            if k <= _EXACT:
-                first = k * shares[:, : self.size].T
-                of_k[:, : k + 1] = credit_by_right_votes(first, 0.0, k * silent, k)
+        for by_right_votes, k in zip(credits, ks, strict=True):
+            if k <= _MAX_EXACT_K:
+                rates = k * shares[:, : self.size].T
+                by_right_votes[:, : k + 1] = credit_by_right_votes(rates, 0.0, k * silent, k)
             else:
-                of_k[:, : k + 1] = _simulated_credit(shares, self.size, k, rng)
+                by_right_votes[:, : k + 1] = _simulated_credit(shares, self.size, k, rng)
         return credits
 
     def new_credit(self, theta: Array, k: int) -> Array:
         """Return the expected credit on a new question, by right votes; (points, k + 1)."""
         c, none = self.parameters(theta)
         odds = k / (k + self.size * c + none)  # of the order of the votes: nothing overflows
-        first = np.broadcast_to(c * odds, (self.size, len(c)))
-        return credit_by_right_votes(first, odds, none * odds, k)
+        sizes = np.broadcast_to(c * odds, (self.size, len(c)))
+        return credit_by_right_votes(sizes, odds, none * odds, k)
 
 
 def _simulated_credit(shares: Array, size: int, k: int, rng: Rng) -> Array:
@@ -488,18 +493,22 @@ def _simulated_credit(shares: Array, size: int, k: int, rng: Rng) -> Array:
 
     The first `size` shares are those of wrong answers.
     """
-    most = k // 2
+    half = k // 2
     credit = np.zeros((len(shares), k + 1))
-    credit[:, most + 1 :] = 1.0
-    every = np.repeat(shares, _ELECTIONS, axis=0)
-    votes = np.ascontiguousarray(rng.multinomial(k - most, every).T)  # by answer, by election
-    upto, elections = np.cumsum(every.T, axis=0), np.arange(len(every))
-    for right in range(most, 0, -1):
+    credit[:, half + 1 :] = 1.0
+    repeated_shares = np.repeat(shares, _ELECTIONS_PER_DRAW, axis=0)
+    votes = np.ascontiguousarray(
+        rng.multinomial(k - half, repeated_shares).T
+    )  # by answer, by election
+    cumulative, elections = np.cumsum(repeated_shares.T, axis=0), np.arange(len(repeated_shares))
+    for right in range(half, 0, -1):
         ties = (votes[:size] == right).sum(axis=0)
         won = np.where(votes[:size].max(axis=0) > right, 0.0, 1.0 / (1.0 + ties))
         credit[:, right] = won.reshape(len(shares), -1).mean(axis=1)
-        chosen = (upto[:-1] < rng.random(len(every)) * upto[-1]).sum(axis=0)
-        votes[chosen, elections] += 1
+        next_answer = (cumulative[:-1] < rng.random(len(repeated_shares)) * cumulative[-1]).sum(
+            axis=0
+        )
+        votes[next_answer, elections] += 1
     return credit
 
 
@@ -514,16 +523,18 @@ class Pooled(VotePosterior):
 
     @cached_property
     def hyper(self) -> dict[str, Summary | list[Summary]]:
-        """Of right and wrong, and how often wrong answers agree."""
+        """Posteriors of the hyperparameters, and of how often wrong answers agree."""
         return {**super().hyper, WRONG: self.wrong.summary}
 
     def joint(self, size: int, rng: Rng) -> VoteDraws:
         """Return joint draws, with p."""
-        ks, most, cells, wrong = self.ks, max(self.ks), self.model.cells, self.wrong
-        basis = tuple(RightVotes(most, j + 1) for j in range(most))
-        right = Posterior(self.model, basis, min(1.0, _MANY / most)).draw(size, rng, True)
+        ks, largest_k, cells, wrong = self.ks, max(self.ks), self.model.cells, self.wrong
+        basis = tuple(RightVotes(largest_k, j + 1) for j in range(largest_k))
+        right = Posterior(self.model, basis, min(1.0, _MAX_K_WITH_ALL_POINTS / largest_k)).draw(
+            size, rng, True
+        )
         assert right.p is not None
-        number = min(size, _SHARES)
+        number = min(size, _SHARE_DRAWS)
         point = rng.permutation(systematic_resample(wrong.points.weight, number, rng))
         chain = rng.permutation(size) % number
         values = self._at_questions(ks, right.p, point, chain, rng)
@@ -531,12 +542,12 @@ class Pooled(VotePosterior):
             like, new = cells.means_anew(values, rng)
         else:
             like, new = self._of_new(ks, right, point[chain])
-        both, whole = self._together(values, like, new)
+        by_group, overall = self._together(values, like, new)
         c, _ = wrong.parameters(wrong.points.theta[point])
         hyper = right.hyper | {WRONG: wrong.agreement(c)[chain]}
-        groups = None if right.groups is None else replace(right.groups, metrics=both)
+        groups = None if right.groups is None else replace(right.groups, metrics=by_group)
         return VoteDraws(
-            replace(right, metrics=whole, hyper=hyper, groups=groups), independent(whole, chain)
+            replace(right, metrics=overall, hyper=hyper, groups=groups), independent(overall, chain)
         )
 
     def _at_questions(
@@ -549,10 +560,10 @@ class Pooled(VotePosterior):
         wrong = self.wrong
         c, none = wrong.parameters(wrong.points.theta[point])
         values = np.empty((*p.shape, len(ks)))
-        for question, of_question in enumerate(p.T):
+        for question, question_p in enumerate(p.T):
             credits = wrong.credit(question, c, none, ks, rng)[:, chain]
             for column, (k, credit) in enumerate(zip(ks, credits, strict=True)):
-                chances = _binomial(k, of_question)
+                chances = _binomial_pmf(k, question_p)
                 values[:, question, column] = (chances * credit[:, : k + 1]).sum(axis=1)
         return values
 
@@ -562,10 +573,10 @@ class Pooled(VotePosterior):
         By credits at the points of the draws; of the largest k votes fewer are drawn without
         replacement.
         """
-        most, points = max(ks), self.wrong.points
+        largest_k, points = max(ks), self.wrong.points
         distinct, row = np.unique(point, return_inverse=True)
         credit = np.stack([
-            self.wrong.new_credit(points.theta[distinct], k) @ fewer(most, k).T for k in ks
+            self.wrong.new_credit(points.theta[distinct], k) @ fewer(largest_k, k).T for k in ks
         ], axis=2)[row, 1:]  # fmt: skip
         groups = right.metrics[:, None, :, 1]
         if right.groups is not None:
@@ -600,7 +611,7 @@ def independent(draws: Array, chain: Indices) -> Array:
     return np.asarray(len(draws) / np.maximum(ratio, 1.0).max(axis=1))
 
 
-def _of_draws(draws: Array) -> Numbers:
+def _numbers_from_draws(draws: Array) -> Numbers:
     """Mean and variances of draws (draws, metrics, targets)."""
     mean = draws.mean(axis=0)
     total = ((draws - mean) ** 2).mean(axis=0)
@@ -608,7 +619,7 @@ def _of_draws(draws: Array) -> Numbers:
     return Numbers(mean, trial, total - trial)
 
 
-def _binomial(k: int, p: Array) -> Array:
+def _binomial_pmf(k: int, p: Array) -> Array:
     """Probabilities of 0 .. k of k trials; (draws, k + 1)."""
     right = np.arange(k + 1)
     with np.errstate(divide="ignore"):
@@ -619,9 +630,14 @@ def _binomial(k: int, p: Array) -> Array:
 
 @lru_cache(maxsize=2048)
 def fewer(many: int, few: int) -> Array:
-    """Return the law of the right ones among few trials drawn of many, by those of all.
+    r"""Return the hypergeometric distribution of right trials in a subsample.
 
-    Shape (many + 1, few + 1), hypergeometric.
+    Row :math:`r` is for :math:`r` right trials of :math:`n` (`many`), of which :math:`k` (`few`)
+    are drawn without replacement:
+
+    .. math:: P(j \mid r) = \binom{r}{j} \binom{n - r}{k - j} \Big/ \binom{n}{k}.
+
+    Shape (many + 1, few + 1).
 
     Examples
     --------
