@@ -15,7 +15,7 @@ from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.models.difficulty_laws import log_rising
 from bayesatk.models.evidence import Averaged
 from bayesatk.models.question_draws import chosen, difficulty_of, success_p
-from bayesatk.models.sampling import _of_draws_taken
+from bayesatk.models.sampling import _divergences_taken
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.results.difficulty_draws import difficulty_draws
 from tests.conftest import METRICS
@@ -273,5 +273,5 @@ def test_divergences_go_with_the_draws_that_were_taken() -> None:
         for name, values in flags.items()
     }
     family = np.array([[0, 2], [2, 2], [0, 2], [0, 0]])
-    found = _of_draws_taken(Averaged([], family), traces)
+    found = _divergences_taken(Averaged([], family), traces)
     assert found["diverging"].values.tolist() == [[True, False], [True, False]]

@@ -39,29 +39,29 @@ def aligned(values: xr.DataArray, labels: Labels, argument: str) -> Array:
     values = values.rename(names)
     for dim in set(labels) - set(values.dims):  # one system, or a single question
         values = values.expand_dims({dim: list(labels[dim])})
-    traced = {of_data: of_trace for of_trace, of_data in names.items()}
+    traced = {data_dim: trace_dim for trace_dim, data_dim in names.items()}
     for dim, wanted in labels.items():
         values = values.isel({dim: places(values, dim, wanted, traced.get(dim, dim), argument)})
     return np.asarray(values.transpose(*sample, *labels).values)
 
 
 def dimensions(values: xr.DataArray, labels: Labels, argument: str) -> dict[str, str]:
-    """Return what the dimensions of a variable are in the data, by their names in the trace.
+    """Return the dimension of the data for each dimension of a variable of the trace.
 
-    Those named like the dimensions of the data are these. Others are in the order of the data:
-    systems, questions, categories, without those of length one that are left out.
+    Equal names match. The other dimensions are taken in the order of the data: systems, questions,
+    categories, where dimensions of length one may be absent.
     """
-    found = [str(dim) for dim in values.dims if dim not in SAMPLE_DIMS]
-    lacking = [dim for dim in labels if dim not in found]
-    others = [dim for dim in found if dim not in labels]
-    if 0 < len(others) < len(lacking):
-        several = [dim for dim in lacking if len(labels[dim]) > 1]
-        lacking = several if len(several) == len(others) else lacking[-len(others) :]
+    trace_dims = [str(dim) for dim in values.dims if dim not in SAMPLE_DIMS]
+    unmatched = [dim for dim in labels if dim not in trace_dims]
+    unnamed = [dim for dim in trace_dims if dim not in labels]
+    if 0 < len(unnamed) < len(unmatched):
+        several = [dim for dim in unmatched if len(labels[dim]) > 1]
+        unmatched = several if len(several) == len(unnamed) else unmatched[-len(unnamed) :]
     sizes = {dim: len(labels[dim]) for dim in labels}
-    names = dict(zip(others, lacking, strict=False))
-    matched = {names.get(dim, dim) for dim in found}
+    names = dict(zip(unnamed, unmatched, strict=False))
+    matched = {names.get(dim, dim) for dim in trace_dims}
     absent = {dim for dim, size in sizes.items() if size > 1} - matched
-    if len(others) > len(lacking) or absent:
+    if len(unnamed) > len(unmatched) or absent:
         shape = dict(zip(map(str, values.dims), values.shape, strict=True))
         raise ArgumentError(
             argument, f" must have the dimensions chain, draw and {' and '.join(map(repr, sizes))} "
@@ -79,7 +79,7 @@ def _remedy(absent: set[str]) -> str:
 def places(
     values: xr.DataArray, dim: str, wanted: Sequence[Any], name: str, argument: str
 ) -> list[int]:
-    """Return where the entries of the data are along a dimension of the trace.
+    """Return the positions of the labels of the data along a dimension of the trace.
 
     Parameters
     ----------
@@ -95,11 +95,13 @@ def places(
     numbered = list(range(size))
     labels = values[dim].values.tolist() if dim in values.coords else numbered
     for as_text in (False, True):
-        held, asked = ([str(x) for x in row] if as_text else list(row) for row in (labels, wanted))
-        whole = size == len(wanted) or labels != numbered  # numbers are no names of a part
-        if whole and len(set(held)) == size and set(asked) <= set(held):
-            at = {label: place for place, label in enumerate(held)}
-            return [at[label] for label in asked]
+        available, requested = (
+            [str(x) for x in row] if as_text else list(row) for row in (labels, wanted)
+        )
+        may_match = size == len(wanted) or labels != numbered  # numbers are no names of a part
+        if may_match and len(set(available)) == size and set(requested) <= set(available):
+            position_of = {label: position for position, label in enumerate(available)}
+            return [position_of[label] for label in requested]
     if size == len(wanted) and (labels == numbered or size == 1):  # without labels: in this order
         return numbered
     raise ArgumentError(

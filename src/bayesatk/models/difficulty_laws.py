@@ -21,9 +21,9 @@ class Betas:
     Parameters
     ----------
     shapes : tuple of (a, b)
-        Of every Beta.
+        Parameters of every Beta.
     log_shares : tuple of tensor
-        Of every Beta, then of the atoms at 0 and at 1 where there are any.
+        Log share of every Beta, then of the atoms at 0 and at 1, if any.
     """
 
     shapes: tuple[tuple[Tensor, Tensor], ...]
@@ -66,35 +66,35 @@ class Betas:
         return Betas(shapes, tuple(log - total for log in logs))
 
     def quantile(self, u: Tensor) -> Tensor:
-        """Return the probability that a uniform number is turned into: one part, then its own."""
+        """Quantile of a uniform number, which selects a part and then a quantile of this part."""
         p, below, betas = pt.zeros_like(u), 0.0, len(self.shapes)
-        for part, log_share in enumerate(self.log_shares):
+        for index, log_share in enumerate(self.log_shares):
             share = pt.exp(log_share)
             inside = pt.clip((u - below) / pt.maximum(share, 1e-300), 0.0, 1.0)
-            end = float(part > betas)  # the atom at 0 is the first after the Betas
-            value = pt.betaincinv(*self.shapes[part], inside) if part < betas else end
+            end = float(index > betas)  # the atom at 0 is the first after the Betas
+            value = pt.betaincinv(*self.shapes[index], inside) if index < betas else end
             p = pt.switch(u >= below, value, p)
             below = below + share
         return p
 
     def latent(self, name: str, **options: Any) -> Tensor:
-        """Add p of every question itself; of several parts, which of them it is of, too."""
+        """Add p of every question to the model; of a mixture also its component, ``which``."""
         if len(self.log_shares) == 1:
             return pm.Beta(name, *self.shapes[0], **options)
         shares = pt.stack([pt.exp(log) for log in self.log_shares], axis=-1)
-        which = pm.Categorical("which", shares, **options)
+        component = pm.Categorical("which", shares, **options)
         values = [pm.Beta(f"{name}_{j}", *shape, **options) for j, shape in enumerate(self.shapes)]
         ends = [end for end, _ in zip((0.0, 1.0), self.atoms, strict=False)]
-        p = sum(pt.eq(which, j) * value for j, value in enumerate([*values, *ends]))
+        p = sum(pt.eq(component, j) * value for j, value in enumerate([*values, *ends]))
         return pm.Deterministic(name, p, **options)
 
     @property
     def parameters(self) -> list[Tensor]:
-        """All of them, in an order that `like` reads."""
+        """All parameters, in the order that `like` takes."""
         return [*(number for shape in self.shapes for number in shape), *self.log_shares]
 
     def like(self, parameters: Sequence[Tensor]) -> "Betas":
-        """Return the same with other parameters."""
+        """Return a mixture of as many Betas and atoms with other parameters."""
         width = len(self.shapes)
         shapes = tuple((parameters[2 * j], parameters[2 * j + 1]) for j in range(width))
         return replace(self, shapes=shapes, log_shares=tuple(parameters[2 * width :]))
@@ -115,7 +115,7 @@ class Known:
         return right * pt.log(self.p) + wrong * pt.log1p(-self.p)
 
     def given(self, right: Tensor, wrong: Tensor) -> "Known":
-        """Return the same: trials say nothing more of what is known."""
+        """Return the probabilities themselves: trials do not change them."""
         return self
 
     def observe(self, name: str, trials: Tensor, **options: Any) -> Tensor:
@@ -128,7 +128,7 @@ class Known:
         return [self.p]
 
     def like(self, parameters: Sequence[Tensor]) -> "Known":
-        """Return the same with other probabilities."""
+        """Return other probabilities."""
         return Known(parameters[0])
 
     def draw(self, size: Any) -> Tensor:
@@ -138,17 +138,20 @@ class Known:
 
 def log_sum(logs: Sequence[Tensor]) -> Tensor:
     """Log of the sum of exponentials, of which the first is above zero."""
-    total, *more = logs
-    for log in more:
+    total, *remaining = logs
+    for log in remaining:
         total = pt.maximum(total, log) + pt.log1p(pt.exp(-pt.abs(total - log)))
     return total
 
 
 def log_rising(a: Tensor, n: Tensor) -> Tensor:
-    """Log of ``a (a + 1) ... (a + n - 1)``.
+    r"""Log of the rising factorial :math:`a (a + 1) \dots (a + n - 1)`.
 
-    The difference of two log-gammas, but for large ``a``, where nothing but rounding errors would
-    be left of it, and chains get stuck at one: there by Stirling's formula.
+    It is :math:`\log\Gamma(a + n) - \log\Gamma(a)`. For large :math:`a` this difference loses its
+    digits, and chains would get stuck at a rounding error; there Stirling's formula gives
+
+    .. math:: n \log a + (a + n - \tfrac12) \log(1 + n / a) - n
+              + \tfrac{1}{12} \left(\frac{1}{a + n} - \frac{1}{a}\right).
     """
     direct = pt.gammaln(a + n) - pt.gammaln(a)
     change = (a + n - 0.5) * pt.log1p(n / a) - n + (1.0 / (a + n) - 1.0 / a) / 12.0
@@ -156,9 +159,10 @@ def log_rising(a: Tensor, n: Tensor) -> Tensor:
 
 
 def parameter_sum(icc: Tensor, nearest: float = 1e-10) -> Tensor:
-    """Sum of the parameters of a Beta or Dirichlet with an intraclass correlation.
+    r"""Sum of the parameters of a Beta or Dirichlet, :math:`(1 - \rho) / \rho`.
 
-    Nearer to 0 or 1 the likelihood no longer changes.
+    The intraclass correlation :math:`\rho` is kept `nearest` away from 0 and 1; nearer to them the
+    likelihood no longer changes.
     """
     inside = pt.clip(icc, nearest, 1.0 - nearest)
     return (1.0 - inside) / inside

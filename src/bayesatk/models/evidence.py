@@ -33,12 +33,12 @@ from bayesatk.models.question_draws import (
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.priors.fields import Fields
 
-_KERNELS = 500  # of the proposal
-_PER_DRAW = 2  # proposals for every draw of the posterior that they are compared with
-_STEPS = 200
-_TOLERANCE = 1e-10  # of the log evidence between steps
-_MOST = 2_000_000  # likelihoods of states held at once
-_UNBOUNDED = 36.0  # logit of the number next to 1: draws beyond it cannot be told from 1
+_MAX_KERNELS = 500  # of the proposal density
+_PROPOSALS_PER_DRAW = 2  # for every draw of the posterior
+_MAX_ITERATIONS = 200
+_LOG_EVIDENCE_TOL = 1e-10  # change of the log evidence at which the iteration has converged
+_MAX_FLOATS_PER_BLOCK = 2_000_000  # 16 MB
+_LARGEST_LOGIT = 36.0  # of the largest float below 1
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Averaged:
 
 
 def average(study: Study, posteriors: Mapping[str, xr.Dataset], rng: Rng) -> Averaged:
-    """Return the draws of a single family, or draws of several in the shares that are due to each.
+    """Return the draws of a single family, or of several by their posterior probabilities.
 
     At every chain and draw the family is drawn by its probability, and its own draw at that place
     is taken: draws of one chain stay draws of one chain.
@@ -113,12 +113,12 @@ def _table(logs: Array, errors: Array, prior: Mapping[str, float]) -> xr.Dataset
     chances /= chances.sum(axis=1, keepdims=True)
     # d p_i = p_i (d e_i - sum_j p_j d e_j)
     jacobian = chances[:, :, None] * (np.eye(len(prior)) - chances[:, None, :])
-    of_chances = np.sqrt((jacobian**2 @ errors[:, :, None] ** 2)[..., 0])
+    chance_errors = np.sqrt((jacobian**2 @ errors[:, :, None] ** 2)[..., 0])
     dims = ("system", "family")
     return xr.Dataset(
         {
             "family_probability": (dims, chances),
-            "family_probability_error": (dims, of_chances),
+            "family_probability_error": (dims, chance_errors),
             "family_log_evidence": (dims, logs),
             "family_log_evidence_error": (dims, errors),
         },
@@ -149,7 +149,7 @@ def log_evidence(
 
     def log_density(theta: Array) -> Array:
         logs = fields.log_density(theta)
-        step = max(1, _MOST // len(states))
+        step = max(1, _MAX_FLOATS_PER_BLOCK // len(states))
         for start in range(0, len(theta), step):
             block = slice(start, start + step)
             parts = log_parts(difficulty_of(fields.values(theta[block])), states)
@@ -171,7 +171,7 @@ def _coordinates(fields: Fields, draws: Nodes) -> Array:
         field.distribution.coordinates(values[field.name]).reshape(len(draws), -1)
         for field in fields
     ]
-    return np.minimum(np.concatenate(columns, axis=1), _UNBOUNDED)
+    return np.minimum(np.concatenate(columns, axis=1), _LARGEST_LOGIT)
 
 
 def _bridge(
@@ -183,27 +183,29 @@ def _bridge(
     another.
     """
     kernels, flat = (points.reshape(-1, points.shape[2]) for points in (pilot, draws))
-    evenly = np.linspace(0, len(kernels) - 1, min(_KERNELS, len(kernels))).astype(int)
+    evenly = np.linspace(0, len(kernels) - 1, min(_MAX_KERNELS, len(kernels))).astype(int)
     proposal = gaussian_kde(kernels[evenly].T, bw_method="silverman")
-    proposed = proposal.resample(_PER_DRAW * len(flat), rng).T
+    proposed = proposal.resample(_PROPOSALS_PER_DRAW * len(flat), rng).T
     # Logs of q over g.
-    at_draws, at_proposed = (
+    draw_ratios, proposal_ratios = (
         log_density(np.asarray(theta)) - proposal.logpdf(theta.T) for theta in (flat, proposed)
     )
-    ends = np.quantile(at_draws, [0.001, 0.999])
-    size = float(az.ess(np.clip(at_draws, *ends).reshape(draws.shape[:2])))
+    ends = np.quantile(draw_ratios, [0.001, 0.999])
+    size = float(az.ess(np.clip(draw_ratios, *ends).reshape(draws.shape[:2])))
     share = np.log([size, len(proposed)]) - np.log(size + len(proposed))
-    log_z = float(np.median(at_draws))
-    for _ in range(_STEPS):
+    log_z = float(np.median(draw_ratios))
+    for _ in range(_MAX_ITERATIONS):
         before = log_z
-        above = logsumexp(at_proposed - np.logaddexp(share[0] + at_proposed - log_z, share[1]))
-        below = logsumexp(-np.logaddexp(share[0] + at_draws - log_z, share[1]))
+        above = logsumexp(
+            proposal_ratios - np.logaddexp(share[0] + proposal_ratios - log_z, share[1])
+        )
+        below = logsumexp(-np.logaddexp(share[0] + draw_ratios - log_z, share[1]))
         log_z = float(above - np.log(len(proposed)) - below + np.log(len(flat)))
-        if abs(log_z - before) < _TOLERANCE:
+        if abs(log_z - before) < _LOG_EVIDENCE_TOL:
             break
-    bridged = at_proposed - log_z
-    of_proposed = np.exp(bridged - np.logaddexp(share[0] + bridged, share[1]))
-    of_draws = np.exp(-np.logaddexp(share[0] + at_draws - log_z, share[1]))
-    variance = of_proposed.var() / of_proposed.mean() ** 2 / of_proposed.size
-    size = min(float(az.ess(of_draws.reshape(draws.shape[:2]), method="mean")), of_draws.size)
-    return log_z, float(np.sqrt(variance + of_draws.var() / of_draws.mean() ** 2 / size))
+    bridged = proposal_ratios - log_z
+    proposal_terms = np.exp(bridged - np.logaddexp(share[0] + bridged, share[1]))
+    draw_terms = np.exp(-np.logaddexp(share[0] + draw_ratios - log_z, share[1]))
+    variance = proposal_terms.var() / proposal_terms.mean() ** 2 / proposal_terms.size
+    size = min(float(az.ess(draw_terms.reshape(draws.shape[:2]), method="mean")), draw_terms.size)
+    return log_z, float(np.sqrt(variance + draw_terms.var() / draw_terms.mean() ** 2 / size))

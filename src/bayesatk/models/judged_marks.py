@@ -14,7 +14,7 @@ from bayesatk.judge_error import RATE_ICC, RATE_ICC_PRIOR, RATES
 from bayesatk.models.difficulty_laws import Betas, Known, Tensor, log_rising, parameter_sum
 
 DIMS = ("system", "question")
-IMPOSSIBLE = -1e10  # log probability: finite, so that its derivative is a number
+LOG_PROBABILITY_FLOOR = -1e10  # finite, so that its derivative is a number
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Rate:
 
     @property
     def parameters(self) -> list[Tensor]:
-        """All of them, in an order that `like` reads."""
+        """All parameters, in the order that `like` takes."""
         return [self.mean] if self.shape is None else [self.mean, *self.shape]
 
     def like(self, parameters: Sequence[Tensor]) -> "Rate":
-        """Return the same with other parameters."""
+        """Return a rate of this kind with other parameters."""
         return Rate(parameters[0], None if self.shape is None else (parameters[1], parameters[2]))
 
     def log_ordered(self, marked: Tensor, unmarked: Tensor) -> Tensor:
@@ -55,8 +55,8 @@ class Rate:
         if self.shape is None:
             return marked * pt.log(self.mean) + unmarked * pt.log1p(-self.mean)
         a, b = self.shape
-        both = log_rising(a, marked) + log_rising(b, unmarked)
-        return both - log_rising(a + b, marked + unmarked)
+        numerator = log_rising(a, marked) + log_rising(b, unmarked)
+        return numerator - log_rising(a + b, marked + unmarked)
 
     def draw(self, size: Any) -> Tensor:
         """Return the rates of questions as random variables without a name."""
@@ -85,26 +85,26 @@ def observe_marks(law: Betas | Known, rates: tuple[Rate, Rate], kinds: Ints) -> 
     law : Betas or Known
     rates : (Rate, Rate)
     kinds : ndarray, shape (system, question, kind)
-        As of `bayesatk.data.Outcomes.kinds`.
+        Numbers of trials of each kind, in the order of `bayesatk.data.Outcomes.kinds`.
     """
     s, f = rates
     if kinds.shape[-1] > 2:
         wrong, right = kinds[..., 2:5], kinds[..., 5:]
         number = kinds[..., 2:].sum(axis=-1)
-        known = right.sum(axis=-1)
-        law.observe("truth", number, observed=known, dims=DIMS)
-        law = law.given(known, number - known)
+        known_right = right.sum(axis=-1)
+        law.observe("truth", number, observed=known_right, dims=DIMS)
+        law = law.given(known_right, number - known_right)
         s = s.observe("marked_of_right", right[..., 1:].sum(axis=-1), right[..., 2])
         f = f.observe("marked_of_wrong", wrong[..., 1:].sum(axis=-1), wrong[..., 2])
     trials, marks = kinds[..., :2].sum(axis=-1), kinds[..., 1]
-    parts = (law, s, f)
-    widths = np.cumsum([len(part.parameters) for part in parts])
+    components = (law, s, f)
+    widths = np.cumsum([len(component.parameters) for component in components])
 
     def split(parameters: Sequence[Tensor]) -> list[Any]:
         starts = [0, *widths[:-1]]
         return [
-            part.like(parameters[start:end])
-            for part, start, end in zip(parts, starts, widths, strict=True)
+            component.like(parameters[start:end])
+            for component, start, end in zip(components, starts, widths, strict=True)
         ]
 
     def log_probability(value: Tensor, n: Tensor, *parameters: Tensor) -> Tensor:
@@ -112,12 +112,12 @@ def observe_marks(law: Betas | Known, rates: tuple[Rate, Rate], kinds: Ints) -> 
 
     def simulate(n: Tensor, *parameters: Tensor) -> Tensor:
         size = parameters[-1]
-        of_law, of_right, of_wrong = split(parameters[:-1])
-        hits = pm.Binomial.dist(n, of_law.draw(n.shape))
-        marked = pm.Binomial.dist(hits, of_right.draw(n.shape), size=size)
-        return marked + pm.Binomial.dist(n - hits, of_wrong.draw(n.shape), size=size)
+        truth_law, sensitivity, false_positive_rate = split(parameters[:-1])
+        hits = pm.Binomial.dist(n, truth_law.draw(n.shape))
+        marked = pm.Binomial.dist(hits, sensitivity.draw(n.shape), size=size)
+        return marked + pm.Binomial.dist(n - hits, false_positive_rate.draw(n.shape), size=size)
 
-    flat = [parameter for part in parts for parameter in part.parameters]
+    flat = [parameter for component in components for parameter in component.parameters]
     pm.CustomDist(
         "successes", pt.as_tensor(trials), *flat, logp=log_probability, dist=simulate,
         observed=marks, dims=DIMS, class_name="MarkedTrials",
@@ -126,31 +126,39 @@ def observe_marks(law: Betas | Known, rates: tuple[Rate, Rate], kinds: Ints) -> 
 
 
 def log_marks(
-    marks: Tensor, trials: Tensor, most: int, law: Betas | Known, s: Rate, f: Rate
+    marks: Tensor, trials: Tensor, max_trials: int, law: Betas | Known, s: Rate, f: Rate
 ) -> Tensor:
-    """Log probability of numbers of marks: the right trials, and those of them marked, add up.
+    r"""Log probability of the numbers of marks, summed over the unknown right trials.
+
+    With :math:`t` of :math:`n` trials right and :math:`h` of these marked as right,
+
+    .. math:: P(c) = \sum_t \binom{n}{t} L(t, n - t)
+              \sum_h \binom{t}{h} S(h, t - h) \binom{n - t}{c - h} F(c - h, n - t - c + h),
+
+    where :math:`L`, :math:`S` and :math:`F` are the probabilities of right and wrong trials, and of
+    marks of right and of wrong ones, in their order.
 
     Parameters
     ----------
     marks, trials : tensor, shape (system, question)
-    most : int
-        Trials of any question.
+    max_trials : int
+        Largest number of trials of a question.
     law, s, f
-        Of parameters (system, question, 1).
+        With parameters of the shape (system, question, 1).
     """
-    right = np.arange(most + 1)
+    right = np.arange(max_trials + 1)
     n, c = trials[..., None], marks[..., None]
     t = pt.minimum(right, n)  # more than n cannot be right
     log_right = log_binomial(n, t) + law.log_ordered(t, n - t)
-    log_right = pt.switch(right <= n, log_right, IMPOSSIBLE)
-    hit = np.arange(most + 1)
+    log_right = pt.switch(right <= n, log_right, LOG_PROBABILITY_FLOOR)
+    hit = np.arange(max_trials + 1)
     t, n, c = t[..., None], n[..., None], c[..., None]
     possible = (hit <= t) & (hit <= c) & (c - hit <= n - t)
     h = pt.switch(possible, hit, pt.maximum(c - n + t, 0))
     s, f = (rate.like([p[..., None] for p in rate.parameters]) for rate in (s, f))
     logs = log_binomial(t, h) + s.log_ordered(h, t - h)
     logs += log_binomial(n - t, c - h) + f.log_ordered(c - h, n - t - c + h)
-    logs = pt.switch(possible, logs, IMPOSSIBLE)
+    logs = pt.switch(possible, logs, LOG_PROBABILITY_FLOOR)
     return pt.logsumexp(log_right + pt.logsumexp(logs, axis=-1), axis=-1)
 
 

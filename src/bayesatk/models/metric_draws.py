@@ -38,7 +38,7 @@ class CountDraws:
     values : ndarray, shape (chain, draw, system, metric, target)
     variables : mapping {name: (dims, values)}
     by_group : ndarray, shape (draws, system, group, metric, 2), optional
-        The same metrics of every group, for these questions and for the population.
+        Metrics of every group, for these questions and for the population.
     """
 
     values: Array
@@ -132,8 +132,8 @@ def hyper_variables(
 ) -> dict[str, Any]:
     """Return hyperparameters of one system, by the names that results have."""
     if laws is None:
-        of_judge = () if study.judge_rates is None else study.judge_rates[system].names
-        names = ("mean_p", *of_judge)
+        rate_names = () if study.judge_rates is None else study.judge_rates[system].names
+        names = ("mean_p", *rate_names)
         return {name: flat_draws(posterior[name], system) for name in names if name in posterior}
     variables = laws.variables()
     absent = set() if study.grouping is not None else {"typical_p"}

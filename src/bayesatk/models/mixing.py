@@ -8,8 +8,8 @@ import xarray as xr
 
 from bayesatk.results.schema import MAX_RHAT
 
-_NOT_MIXED = 1.05  # R-hat from which this is said without a doubt
-_DIVERGING = 0.01  # share of transitions from which results are doubted though chains agree
+_MAX_RHAT = 1.05  # with more, chains have clearly not mixed
+_MAX_DIVERGING_SHARE = 0.01  # of transitions; with more, results are doubted even if chains agree
 
 
 def mixing_notes(posterior: xr.Dataset, statistics: Iterable[xr.Dataset]) -> list[str]:
@@ -31,7 +31,7 @@ def mixing_notes(posterior: xr.Dataset, statistics: Iterable[xr.Dataset]) -> lis
         model["diverging"].values.ravel() for model in statistics if "diverging" in model
     )])  # fmt: skip
     unmixed = worst[name] > MAX_RHAT
-    if not unmixed and diverging.sum() <= _DIVERGING * diverging.size:
+    if not unmixed and diverging.sum() <= _MAX_DIVERGING_SHARE * diverging.size:
         return []
     rhat = f"{worst[name]:.3f}" if np.isfinite(worst[name]) else "infinite or unknown"
     finding = (
@@ -41,7 +41,7 @@ def mixing_notes(posterior: xr.Dataset, statistics: Iterable[xr.Dataset]) -> lis
         finding += f", and {diverging.sum()} of {diverging.size} transitions diverged"
     problem = "may have missed a part of the posterior"
     if unmixed:
-        problem = "have not mixed" if worst[name] > _NOT_MIXED else "may not have mixed yet"
+        problem = "have not mixed" if worst[name] > _MAX_RHAT else "may not have mixed yet"
     return [
         f"the chains {problem}: "
         f"{finding}. Sample again with more tune=, more draws=, or a higher target_accept "

@@ -35,9 +35,9 @@ from bayesatk.results.schema import (
 
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _NEW_GROUPS = ("posterior", "predictions", "posterior_predictive")  # where new questions may be
-_NOISE = 0.03  # share of an sd from which the noise of few new questions is said
-_FEWEST = 100  # new questions a draw that are asked for where there are too few
-_OF_COUNTS = ("log_likelihood", "posterior_predictive", "prior_predictive")
+_MAX_NOISE_SHARE = 0.03  # of an sd, from few new questions, without a note
+_MIN_NEW_QUESTIONS = 100  # per draw, that the note recommends
+_COUNT_GROUPS = ("log_likelihood", "posterior_predictive", "prior_predictive")
 
 
 def from_draws(
@@ -121,31 +121,31 @@ def from_draws(
     >>> rows["mean"].tolist()
     [0.875]
     """
-    posterior, asked = _posterior_of(trace), _asked(metrics)
+    posterior, requested = _posterior_of(trace), _judged_metrics(metrics)
     proper_probability("ci_prob", ci_prob, 0.95)
     outcomes = _outcomes_of(data, posterior, p, system)
     group, lines = _new_questions(trace, new)
     study = Study(
-        outcomes=outcomes, metrics=asked, pooling="own", prior=None, ci_prob=float(ci_prob),
+        outcomes=outcomes, metrics=requested, pooling="own", prior=None, ci_prob=float(ci_prob),
         population="bootstrap" if group is None else "law",
     )  # fmt: skip
     axes = ("system", "question", *study.scale.axes)
     labels = {name: outcomes.dataset[name].values.tolist() for name in axes}
-    drawn, later = _probabilities(aligned(posterior[p], labels, "p"), p), None
+    drawn, new_p = _probabilities(aligned(posterior[p], labels, "p"), p), None
     if group is not None:
-        later = _by_system(group[new], new, labels, posterior[p])
-        lines = _noise_note(study, later)
+        new_p = _by_system(group[new], new, labels, posterior[p])
+        lines = _noise_note(study, new_p)
     generator, seed = resolve_rng(rng)
-    metric_draws = _metrics(study, drawn, later, generator)
-    of_counts, more = _count_groups(trace, study, labels, drawn)
-    groups = {"posterior": _group(study, posterior, metric_draws, drawn)} | of_counts
+    metric_draws = _metrics(study, drawn, new_p, generator)
+    count_groups, count_notes = _count_groups(trace, study, labels, drawn)
+    groups = {"posterior": _group(study, posterior, metric_draws, drawn)} | count_groups
     if "sample_stats" in trace.children:
         groups["sample_stats"] = _sample_stats(trace)
     mixing = mixing_notes(groups["posterior"], [groups[n] for n in groups if n == "sample_stats"])
     sources = [family.source for family in study.grid.families] + [RUBIN] * study.bootstrapped
     attributes = root_attributes(
         "draws", study.as_text(), seed, outcomes, tuple(dict.fromkeys(sources)),
-        notes=json.dumps([*lines, *more, *mixing]),
+        notes=json.dumps([*lines, *count_notes, *mixing]),
     )  # fmt: skip
     return build(groups | data_groups(study), attributes)
 
@@ -166,16 +166,16 @@ def _posterior_of(trace: object) -> xr.Dataset:
     return trace["posterior"].to_dataset()
 
 
-def _asked(metrics: MetricSpec) -> tuple[Metric, ...]:
-    asked = parse(metrics)
-    check_sizes(asked)
-    others = [metric.label for metric in asked if metric.voted]
-    if others:
+def _judged_metrics(metrics: MetricSpec) -> tuple[Metric, ...]:
+    requested = parse(metrics)
+    check_sizes(requested)
+    without_p = [metric.label for metric in requested if metric.voted]
+    if without_p:
         raise ArgumentError(
             "metrics", " must judge trials, which have success probabilities; got "
-            f"{', '.join(others)}. bayesatk.evaluate has a model of answers.",
+            f"{', '.join(without_p)}. bayesatk.evaluate has a model of answers.",
         )  # fmt: skip
-    return asked
+    return requested
 
 
 def _outcomes_of(data: object, posterior: xr.Dataset, p: str, system: object) -> Outcomes:
@@ -191,11 +191,11 @@ def _outcomes_of(data: object, posterior: xr.Dataset, p: str, system: object) ->
 
 def _probabilities(values: Array, name: str) -> Array:
     """Return the values, (draws, system, question, ...), if they are probabilities."""
-    least, most = float(values.min()), float(values.max())
-    if not (least >= 0.0 and most <= 1.0):  # nor is NaN one
+    lowest, highest = float(values.min()), float(values.max())
+    if not (lowest >= 0.0 and highest <= 1.0):  # nor is NaN one
         raise ArgumentError(
-            "p", f" must be a probability of every question; {name!r} is between {least:.4g} and "
-            f"{most:.4g}. Of a logit take pm.Deterministic('p', pm.math.sigmoid(logit)).",
+            "p", f" must be a probability of every question; {name!r} is between {lowest:.4g} and "
+            f"{highest:.4g}. Of a logit take pm.Deterministic('p', pm.math.sigmoid(logit)).",
         )  # fmt: skip
     return values.reshape(-1, *values.shape[2:])
 
@@ -217,14 +217,16 @@ def _new_questions(trace: xr.DataTree, new: str) -> tuple[xr.Dataset | None, lis
 def _by_system(values: xr.DataArray, name: str, labels: Labels, p: xr.DataArray) -> list[Array]:
     """Return probabilities of new questions of every system, (draws, new questions, ...)."""
     traced = dimensions(p, labels, "p")
-    dim = next((old for old, of_data in traced.items() if of_data == "system"), "system")
-    others = [str(other) for other in values.dims if other not in SAMPLE_DIMS]
+    dim = next((old for old, data_dim in traced.items() if data_dim == "system"), "system")
+    further_dims = [
+        str(further_dim) for further_dim in values.dims if further_dim not in SAMPLE_DIMS
+    ]
     if dim not in values.dims and len(labels["system"]) == 1:
         values = values.expand_dims(dim)
-    elif dim not in values.dims and others:  # without names: in the order of p
-        values = values.rename({others[0]: dim})
-    alike = all(values.sizes.get(sample) == p.sizes[sample] for sample in SAMPLE_DIMS)
-    if dim not in values.dims or not alike:
+    elif dim not in values.dims and further_dims:  # without names: in the order of p
+        values = values.rename({further_dims[0]: dim})
+    same_sample = all(values.sizes.get(sample) == p.sizes[sample] for sample in SAMPLE_DIMS)
+    if dim not in values.dims or not same_sample:
         shape = dict(zip(map(str, values.dims), values.shape, strict=True))
         raise ArgumentError(
             "new", " must have the chains and draws of p and, of several systems, their dimension "
@@ -234,7 +236,7 @@ def _by_system(values: xr.DataArray, name: str, labels: Labels, p: xr.DataArray)
     values = values.isel({dim: places(values, dim, labels["system"], dim, "new")})
     drawn = _probabilities(values.transpose(*SAMPLE_DIMS, dim, ...).values, name)
     axes = [len(labels[axis]) for axis in labels if axis not in ("system", "question")]
-    return [of_system.reshape(len(drawn), -1, *axes) for of_system in np.moveaxis(drawn, 1, 0)]
+    return [system_p.reshape(len(drawn), -1, *axes) for system_p in np.moveaxis(drawn, 1, 0)]
 
 
 def _metrics(study: Study, p: Array, new: list[Array] | None, rng: Rng) -> Array:
@@ -245,12 +247,12 @@ def _metrics(study: Study, p: Array, new: list[Array] | None, rng: Rng) -> Array
     tried = study.outcomes.trials.transpose("system", "question").values > 0
     by_system = []
     for system, has_trials in enumerate(tried):
-        alike = None if new is None else partial(_mean_of, new[system])
-        of_system = SystemMetrics(
-            metrics, shares, partial(stored, p[:, system]), has_trials, alike=alike,
+        new_mean = None if new is None else partial(_mean_of, new[system])
+        system_metrics = SystemMetrics(
+            metrics, shares, partial(stored, p[:, system]), has_trials, alike=new_mean,
             resampled=new is None,
         )  # fmt: skip
-        by_system.append(of_system.draw(False, rng).whole)
+        by_system.append(system_metrics.draw(False, rng).whole)
     return np.stack(by_system, axis=1)
 
 
@@ -268,12 +270,12 @@ def _noise_note(study: Study, new: list[Array]) -> list[str]:
         for p in new:
             values = study.scale.judged(metric).latent(p)
             noise = values.var(axis=1).mean() / max(number - 1, 1)
-            of_all = values.mean(axis=1).var()
+            total_variance = values.mean(axis=1).var()
             if noise > 0.0:
-                worst = max(worst, 1.0 - np.sqrt(max(1.0 - noise / of_all, 0.0)))
-    if worst <= _NOISE and number > 1:
+                worst = max(worst, 1.0 - np.sqrt(max(1.0 - noise / total_variance, 0.0)))
+    if worst <= _MAX_NOISE_SHARE and number > 1:
         return []
-    wanted = max(int(np.ceil(number * worst / _NOISE)), _FEWEST)
+    wanted = max(int(np.ceil(number * worst / _MAX_NOISE_SHARE)), _MIN_NEW_QUESTIONS)
     return [
         f"{number} new questions a draw are few: {100 * worst:.0f}% of the sd for questions like "
         f"these is their noise, if they are drawn independently. Give p_new {wanted} of them or "
@@ -310,26 +312,26 @@ def _count_groups(
     The variable of the counts is the one observed variable with a number for each question. `p` are
     the draws of success probabilities, (draws, system, question, ...).
     """
-    held = {name: trace[name].to_dataset() for name in map(str, trace.children)}
+    datasets = {name: trace[name].to_dataset() for name in map(str, trace.children)}
     observed = {
-        str(name): counts for name, values in held.get("observed_data", xr.Dataset()).items()
+        str(name): counts for name, values in datasets.get("observed_data", xr.Dataset()).items()
         if (counts := _fitting(values, labels)) is not None
     }  # fmt: skip
     groups = {}
     for name, counts in observed.items() if len(observed) == 1 else ():
         _check_counts(name, counts, study)
-        for group in _OF_COUNTS:
-            of_counts = held.get(group, xr.Dataset()).get(name)
-            own = {"system": labels["system"], "question": labels["question"]}
-            own = own if group == "log_likelihood" else dict(labels)
-            values = None if of_counts is None else _fitting(of_counts, own)
+        for group in _COUNT_GROUPS:
+            trace_variable = datasets.get(group, xr.Dataset()).get(name)
+            expected_labels = {"system": labels["system"], "question": labels["question"]}
+            expected_labels = expected_labels if group == "log_likelihood" else dict(labels)
+            values = None if trace_variable is None else _fitting(trace_variable, expected_labels)
             if values is not None:
-                at = {
+                sample_coords = {
                     dim: np.arange(size)
                     for dim, size in zip(SAMPLE_DIMS, values.shape, strict=False)
                 }
-                data = {study.scale.variable: ((*SAMPLE_DIMS, *own), values)}
-                groups[group] = xr.Dataset(data, at | own, SAMPLE)
+                data = {study.scale.variable: ((*SAMPLE_DIMS, *expected_labels), values)}
+                groups[group] = xr.Dataset(data, sample_coords | expected_labels, SAMPLE)
     logs = groups.get("log_likelihood")
     if logs is None:
         return groups, [

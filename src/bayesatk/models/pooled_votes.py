@@ -40,7 +40,7 @@ from bayesatk.priors import AnswerHyperPrior
 from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.schema import DRAWS
 
-_MOST = 30  # k whose partitions are enumerated
+_MAX_K_ENUMERATED = 30  # votes whose partitions are enumerated
 
 
 def build_wrong_answers(study: Study) -> pm.Model:
@@ -60,19 +60,19 @@ def build_wrong_answers(study: Study) -> pm.Model:
     """
     prior = study.answer_prior
     assert isinstance(prior, AnswerHyperPrior)
-    tables = [wrong_answers(of_system, prior) for of_system in ballots_of(study.outcomes)]
+    tables = [wrong_answers(ballots, prior) for ballots in ballots_of(study.outcomes)]
     silent = np.array([bool(table[:, -1].any()) for table in tables])
     with pm.Model(coords={"system": study.outcomes.systems}) as model:
         icc = pm.Beta("answer_icc", *np.array(prior.icc, np.float64), dims="system")
         total = 1.0 / icc - 1.0
-        of_none = pt.zeros(len(tables))
+        no_answer_alpha = pt.zeros(len(tables))
         if silent.any():
-            of_none = total * silent * pm.Beta("unanswered", 1.0, 1.0, dims="system")
+            no_answer_alpha = total * silent * pm.Beta("unanswered", 1.0, 1.0, dims="system")
         for system, table in enumerate(tables):
             size = table.shape[1] - 1
-            alpha = pt.repeat((total[system] - of_none[system]) / size, size)
+            alpha = pt.repeat((total[system] - no_answer_alpha[system]) / size, size)
             if silent[system]:
-                alpha = pt.concatenate([alpha, of_none[system : system + 1]])
+                alpha = pt.concatenate([alpha, no_answer_alpha[system : system + 1]])
             observed = table if silent[system] else table[:, :-1]
             pm.DirichletMultinomial(
                 f"answers_{system}", observed.sum(axis=1), alpha, observed=observed
@@ -93,9 +93,9 @@ def pooled_vote_draws(
     rng : numpy.random.Generator
     """
     ks = [metric.k for metric in study.grid.voted.values()]
-    if max(ks) > _MOST:
+    if max(ks) > _MAX_K_ENUMERATED:
         raise ArgumentError(
-            "metrics", f" must have k <= {_MOST} for sampled votes with ",
+            "metrics", f" must have k <= {_MAX_K_ENUMERATED} for sampled votes with ",
             Argument("pooling", "partial"), f", whose partitions are enumerated; got {max(ks)}. "
             "bayesatk.evaluate takes more.",
         )  # fmt: skip
@@ -122,7 +122,7 @@ def pooled_vote_draws(
 def _right_wrong(study: Study) -> Study:
     """Return the study of right trials, and of those that are not."""
     ballots = ballots_of(study.outcomes)
-    table = np.array([[ballot.by_mark for ballot in of_system] for of_system in ballots])
+    table = np.array([[ballot.by_mark for ballot in by_question] for by_question in ballots])
     data = study.outcomes.dataset.assign(count=(("system", "question", "category"), table))
     outcomes = replace(study.outcomes, dataset=data)
     return replace(study, outcomes=outcomes, metrics=parse("pass@1"))
@@ -192,30 +192,32 @@ class _Draws:
         assert isinstance(prior, AnswerHyperPrior)
         counts = wrong_answers(ballots, prior)
         size = counts.shape[1] - 1
-        each, none = self._concentration(system, counts)
+        answer_alpha, no_answer_alpha = self._concentration(system, counts)
         ks = [metric.k for metric in study.grid.voted.values()]
         shares = Shares.of(len(ballots), study.outcomes.weight, study.grouping)
         answers = (
-            self._probabilities(of_question, right.p[:, question], each, none)
-            for question, of_question in enumerate(counts)
+            self._probabilities(
+                question_counts, right.p[:, question], answer_alpha, no_answer_alpha
+            )
+            for question, question_counts in enumerate(counts)
         )
         tried = np.array([ballot.tried for ballot in ballots])
         on_questions, like, votes = vote_means(answers, shares, tried, ks, rng)
         new = None
         if not study.bootstrapped:
-            credit = [_credit_by_right(each, none, size, k) for k in ks]
+            credit = [_credit_by_right(answer_alpha, no_answer_alpha, size, k) for k in ks]
             pairs = zip(right.new, credit, strict=True)
             like = np.stack([np.einsum("dgr,dr->dg", *pair) for pair in pairs], axis=2)
             if right.new_groups:
                 pairs = zip(right.new_groups, credit, strict=True)
-                new = np.stack([(law * of_k).sum(axis=1) for law, of_k in pairs], axis=1)
+                new = np.stack([(law * k_credit).sum(axis=1) for law, k_credit in pairs], axis=1)
         elif study.grouping is not None:
             new = shares.new_groups(like.swapaxes(1, 2), rng)
         by_group = np.stack([on_questions, like], axis=-1)
         whole = np.einsum("dgkt,g->dkt", by_group, shares.outer)
         if new is not None:
             whole = np.concatenate([whole, new[..., None]], axis=-1)
-        agreement = (1.0 + each) / (1.0 + size * each)
+        agreement = (1.0 + answer_alpha) / (1.0 + size * answer_alpha)
         return whole, by_group, np.einsum("dgk,g->dk", votes, shares.outer), agreement
 
     def _concentration(self, system: int, counts: Ints) -> tuple[Array, Array]:
@@ -227,33 +229,34 @@ class _Draws:
         return (total - none) / (counts.shape[1] - 1), none
 
     def _probabilities(
-        self, counts: Ints, p: Array, each: Array, none: Array
+        self, counts: Ints, p: Array, answer_alpha: Array, no_answer_alpha: Array
     ) -> tuple[Array, Flags]:
         """Draw probabilities of the right answer, of wrong ones and of none; which are right."""
-        alpha = counts + np.column_stack([*[each] * (len(counts) - 1), none])
+        alpha = counts + np.column_stack([*[answer_alpha] * (len(counts) - 1), no_answer_alpha])
         gammas = self.rng.standard_gamma(alpha)
         wrong = gammas / np.maximum(gammas.sum(axis=1, keepdims=True), 1e-300)
         drawn = np.column_stack([p, (1.0 - p)[:, None] * wrong])
         return drawn, np.arange(len(counts)) == 0
 
 
-def _credit_by_right(each: Array, none: Array, size: int, k: int) -> Array:
+def _credit_by_right(answer_alpha: Array, no_answer_alpha: Array, size: int, k: int) -> Array:
     """Return the expected credit of k votes on a new question by right votes; (draws, k + 1).
 
     Over the partitions of wrong votes, whose numbers of answers with so many votes each have
     Dirichlet-multinomial probabilities.
     """
-    credit = np.zeros((len(each), k + 1))
+    credit = np.zeros((len(answer_alpha), k + 1))
     for right in range(1, k + 1):
-        for wrong in range(k - right + 1) if none.any() else [k - right]:
+        for wrong in range(k - right + 1) if no_answer_alpha.any() else [k - right]:
             answered: Any = 1.0
-            if none.any():
-                answered = betabinom.pmf(wrong, k - right, size * each, none)
+            if no_answer_alpha.any():
+                answered = betabinom.pmf(wrong, k - right, size * answer_alpha, no_answer_alpha)
             won: Any = 0.0
-            for parts in _partitions(wrong, wrong):
-                most, ties = max(parts, default=0), sum(part == right for part in parts)
-                if len(parts) <= size and most <= right:
-                    won = won + _chance(parts, each, size) / (1.0 + ties)
+            for partition in _partitions(wrong, wrong):
+                largest = max(partition, default=0)
+                ties = sum(votes == right for votes in partition)
+                if len(partition) <= size and largest <= right:
+                    won = won + _partition_probability(partition, answer_alpha, size) / (1.0 + ties)
             credit[:, right] += answered * won
     return credit
 
@@ -267,11 +270,19 @@ def _partitions(n: int, most: int) -> Iterator[list[int]]:
             yield [largest, *smaller]
 
 
-def _chance(parts: Sequence[int], each: Array, size: int) -> Array:
-    """Probability that answers get these numbers of votes, whichever of all answers they are."""
-    n, (_, times) = sum(parts), np.unique(parts, return_counts=True)
-    ways = gammaln(size + 1.0) - gammaln(size - len(parts) + 1.0) - gammaln(times + 1.0).sum()
-    logs = ways + gammaln(n + 1.0) - gammaln(np.array(parts) + 1.0).sum()
-    for part in parts:
-        logs = logs + gammaln(each + part) - gammaln(each)
-    return np.asarray(np.exp(logs + gammaln(size * each) - gammaln(size * each + n)))
+def _partition_probability(partition: Sequence[int], answer_alpha: Array, size: int) -> Array:
+    r"""Probability of a partition of n wrong votes between W exchangeable answers.
+
+    With :math:`m` parts :math:`n_i`, of which equal ones occur :math:`r_j` times,
+
+    .. math:: \frac{W!}{(W - m)! \prod_j r_j!} \; \frac{n!}{\prod_i n_i!} \;
+              \frac{\Gamma(W c)}{\Gamma(W c + n)} \prod_i \frac{\Gamma(c + n_i)}{\Gamma(c)}.
+    """
+    n, (_, times) = sum(partition), np.unique(partition, return_counts=True)
+    ways = gammaln(size + 1.0) - gammaln(size - len(partition) + 1.0) - gammaln(times + 1.0).sum()
+    logs = ways + gammaln(n + 1.0) - gammaln(np.array(partition) + 1.0).sum()
+    for votes in partition:
+        logs = logs + gammaln(answer_alpha + votes) - gammaln(answer_alpha)
+    return np.asarray(
+        np.exp(logs + gammaln(size * answer_alpha) - gammaln(size * answer_alpha + n))
+    )

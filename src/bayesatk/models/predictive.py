@@ -116,15 +116,15 @@ class Predictive:
         Zero where a family has not a variable that another one has.
         """
         by_family = {name: work(name) for name in self.models}
-        first = next(iter(by_family.values()))
+        first_family = next(iter(by_family.values()))
         if family is None or len(by_family) == 1:
-            return dict(first)
+            return dict(first_family)
         taken: dict[str, Array] = {}
         for name, variables in by_family.items():
             for variable, values in variables.items():
-                of_family = taken.setdefault(variable, np.zeros_like(values))
+                combined = taken.setdefault(variable, np.zeros_like(values))
                 rows = family.reshape(values.shape[:3]) == DIFFICULTY_FAMILIES.index(name)
-                of_family[rows] = values[rows]
+                combined[rows] = values[rows]
         return taken
 
     @property
@@ -157,14 +157,16 @@ class Predictive:
                 model = build_program(study, family, "integrated")
             if not model.free_RVs:
                 counts, chains = model.observed_RVs, self.posterior.sizes["chain"]
-                (known,) = model.compile_fn(model.logp(vars=counts, sum=False), inputs=[])({})
-                return {"": np.tile(known, (chains, self.posterior.sizes["draw"], 1, 1))}
-            of_parts = compute_log_likelihood(
+                (log_p,) = model.compile_fn(model.logp(vars=counts, sum=False), inputs=[])({})
+                return {"": np.tile(log_p, (chains, self.posterior.sizes["draw"], 1, 1))}
+            by_variable = compute_log_likelihood(
                 _draws_of(trace, model), model=model, extend_inferencedata=False, **_QUIET
             )
             dims = (*DRAWS, "question")
-            parts = [part.transpose(*dims).values for part in of_parts.data_vars.values()]
-            return {"": np.sum(parts, axis=0) + _log_placements(study)}
+            log_likelihoods = [
+                by_draw.transpose(*dims).values for by_draw in by_variable.data_vars.values()
+            ]
+            return {"": np.sum(log_likelihoods, axis=0) + _log_placements(study)}
 
         return self._of_families(logs, self._family)[""]
 
@@ -213,20 +215,22 @@ class Predictive:
                 trace, model=self.models[family], var_names=list(laws),
                 extend_inferencedata=False, **_QUIET,
             )  # fmt: skip
-            found: dict[str, Array] = {}
+            log_priors: dict[str, Array] = {}
             for name, (law, expected) in laws.items():
                 density = densities[name].transpose(*DRAWS, ...).values
                 values = trace["posterior"][name].transpose(*DRAWS, ...).values
                 density = density + _log_slope(law, values)
-                kept = 4 if name == "p" else 3
-                density = density.sum(axis=tuple(range(kept, density.ndim))) - expected
-                of_result = shown.get(name, name)
-                found[of_result] = density + found.get(of_result, 0.0)
-            return found
+                dims_kept = 4 if name == "p" else 3
+                density = density.sum(axis=tuple(range(dims_kept, density.ndim))) - expected
+                stored_name = shown.get(name, name)
+                log_priors[stored_name] = density + log_priors.get(stored_name, 0.0)
+            return log_priors
 
         dims = (*DRAWS, "question")
         variables = self._of_families(logs, self._family)
-        return self._labelled({name: (dims[: one.ndim], one) for name, one in variables.items()})
+        return self._labelled(
+            {name: (dims[: logs_by.ndim], logs_by) for name, logs_by in variables.items()}
+        )
 
     def _prior(self, counted: bool) -> dict[str, xr.Dataset]:
         """Return ``prior``, of what the posterior has, and ``prior_predictive`` where counted."""
@@ -248,8 +252,8 @@ class Predictive:
             member = self.rng.choice(len(priors), (PRIOR_DRAWS, len(systems)), p=chances)
             family, difficulties = codes[member], []
             for system in systems:
-                of_families = [traced_difficulty(one, system) for one in priors.values()]
-                laws = [law for law in of_families if law is not None]
+                by_family = [traced_difficulty(draws, system) for draws in priors.values()]
+                laws = [law for law in by_family if law is not None]
                 difficulties.append(chosen(laws, member[:, system]))
         if study.pooling == "none":
             unpooled = count_draws(study, source, True, self.rng)
@@ -264,8 +268,10 @@ class Predictive:
                 )) for i in systems
             ]  # fmt: skip
             variables = named_draws(study, source, by_system)
-        known = {name: values for name, values in variables.items() if name in self.posterior}
-        groups = {"prior": self._labelled(known, prior=True)}
+        stored_variables = {
+            name: values for name, values in variables.items() if name in self.posterior
+        }
+        groups = {"prior": self._labelled(stored_variables, prior=True)}
         if counted:
             dims = (*DRAWS, "question", *study.scale.axes)
             counts = self._of_families(
@@ -302,9 +308,9 @@ def _log_placements(study: Study) -> Array | float:
         return 0.0
     kinds = study.outcomes.kinds
     wrong, right = kinds[..., 2:5], kinds[..., 5:]
-    known = np.stack([wrong.sum(axis=-1), right.sum(axis=-1)], axis=-1)
-    parts = (kinds[..., :2], known, wrong[..., 1:], right[..., 1:])
-    return np.asarray(log_multinomial(kinds) - sum(log_multinomial(part) for part in parts))
+    known_truth = np.stack([wrong.sum(axis=-1), right.sum(axis=-1)], axis=-1)
+    tables = (kinds[..., :2], known_truth, wrong[..., 1:], right[..., 1:])
+    return np.asarray(log_multinomial(kinds) - sum(log_multinomial(counts) for counts in tables))
 
 
 def _fixed_law_of(study: Study) -> Distribution:

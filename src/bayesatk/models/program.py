@@ -24,7 +24,7 @@ from bayesatk.results.question_laws import concentration, declared_fields
 
 Form = Literal["full", "marginal"]
 Integrated = Literal["integrated"]  # p of questions with a fixed prior, too
-SMALLEST_SHARE = 1e-12  # of a part of a mixture: less of it no longer changes the likelihood
+SMALLEST_SHARE = 1e-12  # of a mixture component; less no longer changes the likelihood
 SMALLEST_ALPHA = 1e-100  # of a Dirichlet, so that its log-gamma is a number
 LABELS = {
     "component": ("first", "second"),  # of a mixture, in no order
@@ -191,9 +191,9 @@ def _judged(study: Study, law: Betas, form: Form | Integrated, kinds: Any) -> No
     if form == "marginal" and (earlier is None or not earlier.any()):
         observe_marks(law, rates, kinds)
         return
-    known = Known(law.latent("p", dims=DIMS))
-    observe_marks(known, rates, kinds)
-    _earlier_marks(earlier, known.p, rates)
+    success_probability = Known(law.latent("p", dims=DIMS))
+    observe_marks(success_probability, rates, kinds)
+    _earlier_marks(earlier, success_probability.p, rates)
 
 
 def _earlier_marks(earlier: Array | None, p: Tensor, rates: Any) -> None:
@@ -232,13 +232,13 @@ def _categories(
 
 
 def _sticks(alpha: Tensor, u: Tensor) -> Tensor:
-    """Dirichlet quantiles: categories are broken off a stick; the last takes what is left."""
-    number, left, parts = alpha.type.shape[-1], 1.0, []
+    """Dirichlet probabilities from uniform numbers, by stick-breaking."""
+    number, remaining, parts = alpha.type.shape[-1], 1.0, []
     for j in range(number - 1):
-        rest = alpha[..., j + 1 :].sum(axis=-1)
-        parts.append(left * pt.betaincinv(alpha[..., j], rest, u[..., j]))
-        left = left - parts[-1]
-    return pt.stack([*parts, left], axis=-1)
+        remaining_alpha = alpha[..., j + 1 :].sum(axis=-1)
+        parts.append(remaining * pt.betaincinv(alpha[..., j], remaining_alpha, u[..., j]))
+        remaining = remaining - parts[-1]
+    return pt.stack([*parts, remaining], axis=-1)
 
 
 def _levels(study: Study, law: Betas, drawn: dict[str, Tensor], form: Form | Integrated) -> None:

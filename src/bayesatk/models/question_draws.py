@@ -20,14 +20,14 @@ from bayesatk.models.question_means import Expectation
 from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.question_laws import QuestionLaws
 
-_LEAST = 1e-300  # sum of gamma variables
-_LEAST_ICC = 1e-8  # of the rates of a judge, as in `bayesatk.models.judged_marks`
+_POSITIVE_FLOOR = 1e-300  # of a sum of gamma variables
+_MIN_ICC = 1e-8  # of the rates of a judge, as in `bayesatk.models.judged_marks`
 
 
 def chosen(families: Sequence[Nodes], choice: Ints) -> Nodes:
-    """Return at every place the draw of the family chosen there."""
-    every = Nodes.joined(families, [1.0] * len(families))
-    return every.among(choice * len(choice) + np.arange(len(choice)))
+    """Return, at every position, the draw of the family chosen there."""
+    all_families = Nodes.joined(families, [1.0] * len(families))
+    return all_families.among(choice * len(choice) + np.arange(len(choice)))
 
 
 def field_values(difficulty: Nodes) -> dict[str, Array]:
@@ -94,8 +94,8 @@ def traced_laws(
     """
     if study.pooling != "partial" or (difficulty is None and not study.scale.axes):
         return None
-    of_judge = () if study.judge_rates is None else study.judge_rates[system].names
-    names = ("mean_p", "icc", "slopes", "group_sd", "group_effect", "shape", *of_judge)
+    rate_names = () if study.judge_rates is None else study.judge_rates[system].names
+    names = ("mean_p", "icc", "slopes", "group_sd", "group_effect", "shape", *rate_names)
     drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
     if "group_effect" in drawn:
         drawn["group_effect"] = drawn["group_sd"][:, None] * drawn["group_effect"]
@@ -184,7 +184,7 @@ def p_given(law: QuestionLaws, counts: Array, size: int, rng: Rng) -> Array:
         gamma = rng.standard_gamma(alpha[:, None], (len(alpha), size, alpha.shape[1]))
         total = gamma.sum(axis=-1, keepdims=True)
         assert law.mean is not None
-        return np.where(total > 0.0, gamma / np.maximum(total, _LEAST), law.mean[:, None])
+        return np.where(total > 0.0, gamma / np.maximum(total, _POSITIVE_FLOOR), law.mean[:, None])
     if rates is None:
         return success_p(difficulty, counts, size, rng)
     unmarked, marks = np.round(counts[:2]).astype(int)
@@ -260,7 +260,7 @@ def mark_chances(rates: Array, marks: int, trials: int, labels: Array) -> Array:
     def log_chances(column: int, number: Indices, size: int) -> Array:
         if rates.shape[1] == 2:
             return np.asarray(binom.logpmf(number, size, rate[:, column]))
-        total = 1.0 / np.maximum(rates[:, 2:], _LEAST_ICC) - 1.0
+        total = 1.0 / np.maximum(rates[:, 2:], _MIN_ICC) - 1.0
         unmarked, marked = labels[[[4, 5], [1, 2]][column]]
         shapes = rate[:, column] * total + marked, (1.0 - rate[:, column]) * total + unmarked
         return np.asarray(betabinom.logpmf(number, size, *shapes))

@@ -12,8 +12,11 @@ from bayesatk.data.grouping import Grouping
 from bayesatk.results.question_laws import QuestionLaws
 
 Expectation = Callable[[Any], Array]
-_CHUNK = 4_000_000  # draws of p held at once: 32 MB
-_NEW_GROUPS, _NEW_KINDS = 65, 21  # nodes of the effect of a new group: for one kind of question,
+_MAX_FLOATS_PER_BLOCK = 4_000_000  # 32 MB
+_EFFECT_NODES, _EFFECT_NODES_COVARIATES = (
+    65,
+    21,
+)  # nodes of the effect of a new group: for one kind of question,
 # where they are exact to 1e-15, and for many
 
 
@@ -127,7 +130,7 @@ class SystemMetrics:
             if not start:
                 total = np.zeros((*values.shape[:2], matrix.shape[1]))
                 sums, weights = np.zeros_like(total), np.zeros((len(p), matrix.shape[1]))
-                width = max(1, _CHUNK // len(p))
+                width = max(1, _MAX_FLOATS_PER_BLOCK // len(p))
             total += values @ matrix
             if self.resampled:
                 spread = rng.standard_exponential((len(p), len(matrix))) * tried[span]
@@ -171,7 +174,9 @@ class SystemMetrics:
         if laws is None or laws.group_sd is None or laws.group_effect is None:
             return self.shares.new_groups(population, rng)
         many = laws.slopes is not None
-        z, weight = np.polynomial.hermite_e.hermegauss(_NEW_KINDS if many else _NEW_GROUPS)
+        z, weight = np.polynomial.hermite_e.hermegauss(
+            _EFFECT_NODES_COVARIATES if many else _EFFECT_NODES
+        )
         total = np.zeros(population.shape[:2])
         for node, share in zip(z, weight / weight.sum(), strict=True):
             effect = np.broadcast_to(node * laws.group_sd[:, None], laws.group_effect.shape)

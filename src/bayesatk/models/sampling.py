@@ -52,9 +52,11 @@ from bayesatk.results.schema import (
 )
 
 Compile = Callable[[pm.Model], Any]
-_MOST = 12  # programs kept, of some 10 MB each
-_OWN = ("blocking", "chains", "draws", "progress_bar", "return_raw_trace", "save_warmup", "seed",
-        "tune")  # fmt: skip
+_CACHE_SIZE = 12  # compiled programs, of some 10 MB each
+_RESERVED_OPTIONS = (
+    "blocking", "chains", "draws", "progress_bar", "return_raw_trace", "save_warmup", "seed",
+    "tune",
+)  # fmt: skip
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back
 
@@ -80,13 +82,13 @@ class Sampling:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        taken = sorted(set(self.options) & set(_OWN))
+        taken = sorted(set(self.options) & set(_RESERVED_OPTIONS))
         if taken:
             raise ArgumentError(
                 "sample_kwargs",
-                f" must hold arguments of nutpie.sample other than {', '.join(_OWN)}; got "
-                f"{', '.join(taken)}. Leave them out: draws, tune, chains, rng and progress are "
-                "arguments beside sample_kwargs.",
+                " must hold arguments of nutpie.sample other than "
+                f"{', '.join(_RESERVED_OPTIONS)}; got {', '.join(taken)}. Leave them out: draws, "
+                "tune, chains, rng and progress are arguments beside sample_kwargs.",
             )
 
     def described(self) -> str:
@@ -171,7 +173,7 @@ class _Template:
     model: pm.Model = field(compare=False)
 
 
-@lru_cache(maxsize=_MOST)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _compiled(template: _Template) -> Any:
     return nutpie.compile_pymc_model(template.model)
 
@@ -301,7 +303,7 @@ def sampled_result(
     groups |= Predictive(study, models, traces, averaged, posterior, keep, generator).groups()
     notes = json.dumps([*study.notes, *mixing_notes(posterior, statistics.values())])
     if averaged is not None and averaged.table is not None:
-        statistics["sample_stats"] = _of_draws_taken(averaged, traces)
+        statistics["sample_stats"] = _divergences_taken(averaged, traces)
     attributes = root_attributes(
         "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,),
         sample_options=how.described(), notes=notes,
@@ -325,9 +327,9 @@ def _drawn(
     parts: list[tuple[list[int], CountDraws]] = []
     averaged: Averaged | None = None
     if study.votes:
-        votes, averaged, of_votes = _sampled_votes(study, run, generator)
+        votes, averaged, vote_traces = _sampled_votes(study, run, generator)
         parts.append((list(study.grid.voted), votes))
-        traces |= of_votes
+        traces |= vote_traces
     if posteriors:
         if isinstance(study.prior, HyperPrior):
             averaged = average(study, posteriors, generator)
@@ -357,8 +359,8 @@ def _joined(parts: Sequence[tuple[list[int], CountDraws]]) -> CountDraws:
     order = np.argsort(np.concatenate([cells for cells, _ in parts]))
     draws = [counts for _, counts in parts]
     values = np.concatenate([counts.values for counts in draws], axis=3)[:, :, :, order]
-    of_groups = [counts.by_group for counts in draws if counts.by_group is not None]
-    by_group = np.concatenate(of_groups, axis=3)[:, :, :, order] if of_groups else None
+    grouped = [counts.by_group for counts in draws if counts.by_group is not None]
+    by_group = np.concatenate(grouped, axis=3)[:, :, :, order] if grouped else None
     variables: dict[str, Any] = {}
     for counts in draws:
         variables |= counts.variables
@@ -399,18 +401,18 @@ def _more_groups(
     return groups
 
 
-def _of_draws_taken(averaged: Averaged, traces: Mapping[str, xr.DataTree]) -> xr.Dataset:
-    """Return whether the draws that were taken of families, of any system, are of divergences."""
-    of_families = {name: trace for name, trace in traces.items() if name in DIFFICULTY_FAMILIES}
-    if not of_families:  # of votes alone
-        of_families = {name.removeprefix("votes_"): trace for name, trace in traces.items()}
-    taken = np.False_
+def _divergences_taken(averaged: Averaged, traces: Mapping[str, xr.DataTree]) -> xr.Dataset:
+    """Return whether each draw taken, for any system, is of a divergent transition."""
+    by_family = {name: trace for name, trace in traces.items() if name in DIFFICULTY_FAMILIES}
+    if not by_family:  # of votes alone
+        by_family = {name.removeprefix("votes_"): trace for name, trace in traces.items()}
+    diverged = np.False_
     for number, name in enumerate(DIFFICULTY_FAMILIES):
-        if name in of_families:
-            diverging = of_families[name]["sample_stats"]["diverging"]
-            of_family = (averaged.family == number).any(axis=1).reshape(diverging.shape)
-            taken = taken | (diverging & of_family)
-    return xr.Dataset({"diverging": taken}, attrs=SAMPLE)
+        if name in by_family:
+            diverging = by_family[name]["sample_stats"]["diverging"]
+            is_taken = (averaged.family == number).any(axis=1).reshape(diverging.shape)
+            diverged = diverged | (diverging & is_taken)
+    return xr.Dataset({"diverging": diverged}, attrs=SAMPLE)
 
 
 def sampler_statistics(traces: Mapping[str, xr.DataTree]) -> dict[str, xr.Dataset]:

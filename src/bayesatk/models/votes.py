@@ -23,7 +23,7 @@ from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.schema import DRAWS
 
-_CHUNK = 4_000_000
+_MAX_FLOATS_PER_BLOCK = 4_000_000  # 32 MB
 
 
 def build_answers(data: object, prior: AnswerPrior | None = None) -> pm.Model:
@@ -77,7 +77,9 @@ def build_answers(data: object, prior: AnswerPrior | None = None) -> pm.Model:
 
 def possible_ballots(outcomes: Outcomes, prior: AnswerPrior) -> list[Ballots]:
     """Return the answers that may come to every question, one system after the other."""
-    return [possible(ballots, prior) for of_system in ballots_of(outcomes) for ballots in of_system]
+    return [
+        possible(ballots, prior) for by_question in ballots_of(outcomes) for ballots in by_question
+    ]
 
 
 def ballots_of(outcomes: Outcomes) -> list[list[Ballots]]:
@@ -162,7 +164,7 @@ def vote_means(
 
 def latent_votes(p: Array, correct: Flags, ks: Sequence[int]) -> Array:
     """Exact votes on one question at draws of p, in blocks that fit in memory; (draws, ks)."""
-    width = max(1, _CHUNK // max(ks) ** 2)
+    width = max(1, _MAX_FLOATS_PER_BLOCK // max(ks) ** 2)
     blocks = (p[start : start + width] for start in range(0, len(p), width))
     return np.concatenate([plurality_latent(block, correct, ks) for block in blocks])
 

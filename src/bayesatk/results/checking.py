@@ -18,20 +18,20 @@ from bayesatk.data.study import Study
 UNIT = "question of a system"  # that a log-likelihood is of, and that models are compared on
 # Log-likelihoods (8 MB) and replicated counts (2 MB) up to which they are kept without being
 # asked for.
-_MOST_VALUES = 1_000_000
+_MAX_VALUES = 1_000_000
 PRIOR_DRAWS = 500
-_VARIATION = 1e-11  # relative to a log-likelihood that is the same in every draw, from end to end
+_RELATIVE_VARIATION = 1e-11  # added to a log-likelihood that is equal in all draws
 
 
 def likelihood_kept(size: int, keep: Sequence[str]) -> bool:
     """Whether a result has so many values of log-likelihoods: few, or kept on request."""
-    return size <= _MOST_VALUES or "log_likelihood" in keep
+    return size <= _MAX_VALUES or "log_likelihood" in keep
 
 
 def replicated(study: Study, draws: int, keep: Sequence[str]) -> bool:
     """Whether a result has replicated counts: few of them, or kept on request."""
     size = draws * study.outcomes.dataset["count"].size // 2
-    return size <= _MOST_VALUES or "predictive" in keep
+    return size <= _MAX_VALUES or "predictive" in keep
 
 
 def with_variation(values: Array) -> Array:
@@ -42,7 +42,9 @@ def with_variation(values: Array) -> Array:
     1e-11 from end to end: leave-one-out finds the constant, and a Pareto k far below zero.
     """
     constant = values.min(axis=0) == values.max(axis=0)
-    even = _VARIATION * (np.linspace(-0.5, 0.5, len(values)) if len(values) > 1 else np.zeros(1))
+    even = _RELATIVE_VARIATION * (
+        np.linspace(-0.5, 0.5, len(values)) if len(values) > 1 else np.zeros(1)
+    )
     size = np.where(constant & np.isfinite(values[0]), np.maximum(1.0, np.abs(values[0])), 0.0)
     return np.asarray(values + np.multiply.outer(even, size))
 

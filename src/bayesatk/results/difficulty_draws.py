@@ -1,7 +1,7 @@
 """Difficulty distributions of a result by draw: the group ``difficulty``.
 
-Where every draw is a single Beta, ``mean_p`` and ``icc`` of the posterior say all, and the group is
-not there. Read either with `difficulty_draws`.
+If every draw is a single Beta, ``mean_p`` and ``icc`` of the posterior determine it, and there is
+no such group. `difficulty_draws` reads both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.results.schema import draws_dataset
 
 COMPONENTS = ("lower", "upper")
-ATOMS = ("never_solved", "always_solved")  # shares of questions, in the posterior
-_ENDS = ("never", "always")  # the same in the group
-_OF_COMPONENTS = ("share", "mean", "icc")  # of each Beta
-_OVERALL = ("mean_p", "icc")  # of the whole distribution, in the posterior
+ATOMS = ("never_solved", "always_solved")  # shares of questions, in the group ``posterior``
+_ATOM_VARIABLES = ("never", "always")  # shares of questions, in the group ``difficulty``
+_COMPONENT_VARIABLES = ("share", "mean", "icc")  # of each Beta
+_OVERALL_VARIABLES = ("mean_p", "icc")  # of the distribution, in the group ``posterior``
 
 
 def has_difficulty_group(prior: object, scored: bool = False) -> bool:
-    """Whether results under this prior have the group: under any but single Betas of p.
+    """Whether results under this prior have the group: unless p has single Betas.
 
     Of scored levels the posterior has the probabilities of levels, and the group has the
     distribution of their expected score on a scale from 0 to 1.
@@ -49,9 +49,11 @@ def difficulty_group(
     pairs = [paired(difficulty) for difficulty in difficulties]
     variables: dict[str, tuple[tuple[str, ...], Array]] = {
         name: (("component",), np.stack([getattr(pair, name) for pair in pairs], axis=1))
-        for name in _OF_COMPONENTS
+        for name in _COMPONENT_VARIABLES
     }
-    for name, share in zip(_ENDS, np.stack([pair.atoms for pair in pairs], axis=1).T, strict=True):
+    for name, share in zip(
+        _ATOM_VARIABLES, np.stack([pair.atoms for pair in pairs], axis=1).T, strict=True
+    ):
         variables[name] = (), share.T
     variables["family"] = ((), np.asarray(family, np.int64))
     labels = {"system": posterior["system"].values, "component": list(COMPONENTS)}
@@ -60,7 +62,7 @@ def difficulty_group(
 
 
 def paired(difficulty: Nodes) -> Nodes:
-    """Return the same distributions with two Betas; the second of one is a copy without a share.
+    """Write distributions as mixtures of two Betas; a single Beta gets a copy without a share.
 
     Examples
     --------
@@ -83,23 +85,24 @@ def difficulty_draws(groups: xr.DataTree | Mapping[str, xr.Dataset], system: int
     groups : xarray.DataTree or mapping {name: xarray.Dataset}
         A result, or its ``posterior`` and, where there is one, ``difficulty``.
     system : int
-        Its position.
+        Position of the system.
 
     Returns
     -------
     Nodes or None
-        None without one: pooling none and complete, scored categories, other distributions.
+        None if there is no such distribution: without partial pooling, for scored categories
+        and for models of the user's own.
     """
     if "difficulty" not in groups:
         posterior: Any = groups["posterior"]
-        absent = any(name not in posterior for name in _OVERALL)
+        absent = any(name not in posterior for name in _OVERALL_VARIABLES)
         if absent or "category" in posterior["mean_p"].dims:
             return None
-        mean, icc = (flat_draws(posterior[name], system)[:, None] for name in _OVERALL)
+        mean, icc = (flat_draws(posterior[name], system)[:, None] for name in _OVERALL_VARIABLES)
         return Nodes.of_moments(mean, icc)
     group: Any = groups["difficulty"]
-    share, mean, icc = (flat_draws(group[name], system) for name in _OF_COMPONENTS)
-    atoms = np.stack([flat_draws(group[name], system) for name in _ENDS], axis=1)
+    share, mean, icc = (flat_draws(group[name], system) for name in _COMPONENT_VARIABLES)
+    atoms = np.stack([flat_draws(group[name], system) for name in _ATOM_VARIABLES], axis=1)
     betas = slice(None if (share[:, 1] > 0.0).any() else 1)
     return Nodes.of_moments(mean[:, betas], icc[:, betas], share[:, betas], atoms)
 

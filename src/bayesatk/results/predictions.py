@@ -21,7 +21,7 @@ from bayesatk.results.result import Fit, Result
 Question = Literal["average", "typical"]
 QUESTIONS: tuple[Question, ...] = ("typical", "average")
 _MEDIAN_STEPS = 20  # of medians of p, each of which costs a distribution function
-_LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
+_PROBABILITY_FLOOR, _PROBABILITY_CEILING = 1e-300, 1.0 - 1e-16  # with finite logits
 
 
 def predict(
@@ -232,5 +232,7 @@ def curve_of(result: Result, system: int) -> tuple[Array, Curve]:
     none = np.zeros((len(coefficients), 1))
     effect, centre = none if laws.group_effect is None else laws.group_effect, none[:, 0]
     if laws.difficulty is not None and laws.levels is None:
-        centre = logit(np.clip(laws.difficulty.overall()[0], _LEAST, _MOST))
+        centre = logit(
+            np.clip(laws.difficulty.overall()[0], _PROBABILITY_FLOOR, _PROBABILITY_CEILING)
+        )
     return coefficients, Curve(laws, centre, share, effect)

@@ -22,7 +22,7 @@ from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty_draws import ATOMS, difficulty_draws, flat_draws
 
-_LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
+_PROBABILITY_FLOOR, _PROBABILITY_CEILING = 1e-300, 1.0 - 1e-16  # with finite logits
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ class QuestionLaws:
         """Dirichlet parameters of scored categories, (draws, categories)."""
         assert self.mean is not None
         assert self.icc is not None
-        total = (1.0 - self.icc) / np.maximum(self.icc, _LEAST)
-        return np.maximum(self.mean * total[:, None], _LEAST)
+        total = (1.0 - self.icc) / np.maximum(self.icc, _PROBABILITY_FLOOR)
+        return np.maximum(self.mean * total[:, None], _PROBABILITY_FLOOR)
 
     def expected(self, metric: Any) -> Array:
         """Return the expected metric of a new question in every draw."""
@@ -176,7 +176,7 @@ class QuestionLaws:
         assert self.mean is not None
         scores = np.array(self.study.scale.scores)
         spread = (scores - scores[0]) / (scores[-1] - scores[0])
-        logs = np.log(np.maximum(self.mean, _LEAST)) + offset[:, None] * spread
+        logs = np.log(np.maximum(self.mean, _PROBABILITY_FLOOR)) + offset[:, None] * spread
         return replace(self, mean=softmax(logs, axis=1))
 
     @property
@@ -202,7 +202,7 @@ class QuestionLaws:
         if self.slopes is not None and self.study.design is not None:
             start = np.zeros(len(self.slopes))
             if self.difficulty is not None and self.levels is None:
-                start = logit(np.clip(self.typical, _LEAST, _MOST))
+                start = logit(np.clip(self.typical, _PROBABILITY_FLOOR, _PROBABILITY_CEILING))
             logits = np.column_stack([start, self.slopes])
             values["coefficients"] = self.study.design.basis.coefficients(logits)
         if self.group_sd is not None and self.group_effect is not None:

@@ -187,11 +187,11 @@ class Result:
         Not those on other systems, and not the probabilities of families of difficulty or what
         leave-one-out needs.
         """
-        others = [] if systems is None else [one for one in self.systems if one not in systems]
-        of_others = tuple(f"{name}: " for name in others)
+        other_systems = [] if systems is None else [s for s in self.systems if s not in systems]
+        prefixes = tuple(f"{name}: " for name in other_systems)
         notes = [
             note for note in self._stated_notes
-            if not note.startswith(of_others)
+            if not note.startswith(prefixes)
             and ": difficulty" not in note
             and "for leave-one-out" not in note
         ]  # fmt: skip
@@ -409,8 +409,9 @@ class Result:
 Fit = xr.DataTree | Result  # what functions of a result take
 
 
-_ROW = "table_row"  # place of a cell's row in the table; -1 where there is no row
-_ABSENT = {"f": np.nan, "b": False, "i": 0, "u": 0}  # by kind of number, where there is no row
+_ROW = "table_row"  # position of a cell's row in the table; -1 if it has none
+# By kind of number, for cells without a row.
+_FILL_VALUES = {"f": np.nan, "b": False, "i": 0, "u": 0}
 
 
 def analysis_group(
@@ -449,9 +450,9 @@ def analysis_group(
     columns |= {name: table[name].to_numpy() for name in map(str, table) if name not in keys}
     variables = {}
     for name, values in columns.items():
-        numbers = values.dtype.kind in _ABSENT
+        numbers = values.dtype.kind in _FILL_VALUES
         typed = values if numbers else values.astype(object)
-        absent = -1 if name == _ROW else _ABSENT.get(typed.dtype.kind, "")
+        absent = -1 if name == _ROW else _FILL_VALUES.get(typed.dtype.kind, "")
         array = np.full(shape, absent, typed.dtype)
         array[cells] = typed
         variables[name] = list(keys), array

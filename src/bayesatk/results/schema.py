@@ -67,18 +67,20 @@ def root_attributes(
 
     Without data: of what was worked out from numbers that were stated.
     """
-    known = {} if data is None else data.dataset.attrs
-    missing = known.get("missing_policy", "error")
+    attributes = {} if data is None else data.dataset.attrs
+    missing = attributes.get("missing_policy", "error")
     return {
         "schema_version": SCHEMA_VERSION,
         "method": method,
         "study": study,
         "seed": seed,
         "missing_policy": str(missing),
-        **{name: str(known[name]) for name in ("stopping",) if name in known},
+        **{name: str(attributes[name]) for name in ("stopping",) if name in attributes},
         "assumptions": json.dumps([] if data is None else list(data.notes)),
         "input_sha256": "" if data is None else data.sha256(),
-        "input_files": json.dumps([] if data is None else [list(own) for own in data.sources]),
+        "input_files": json.dumps(
+            [] if data is None else [list(source) for source in data.sources]
+        ),
         "citations": json.dumps(list(citations)),
         "versions": _versions(),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -8,8 +8,8 @@ import xarray as xr
 
 from bayesatk.core.numerics.points import WeightedPoints
 
-_FLOATS = 1_000_000  # that all points of a result may take: 8 MB
-_FEWEST = 200  # points of a law, however many systems there are
+_MAX_FLOATS = 1_000_000  # of all points of a result: 8 MB
+_MIN_POINTS = 200  # of a law, for any number of systems
 Laws = Sequence[tuple[str, WeightedPoints]]  # by law of difficulty, with its name
 
 
@@ -20,19 +20,19 @@ def points_group(laws: Sequence[Laws], systems: Any) -> dict[str, xr.Dataset]:
     """
     names = [name for name, _ in laws[0]]
     size = max(points.theta.shape[1] for system in laws for _, points in system)
-    most = max(int(_FLOATS / (len(laws) * len(names) * (size + 1))), _FEWEST)
-    kept = [[points.at_most(most) for _, points in system] for system in laws]
-    number = max(len(points.weight) for system in kept for points in system)
+    max_points = max(int(_MAX_FLOATS / (len(laws) * len(names) * (size + 1))), _MIN_POINTS)
+    stored = [[points.at_most(max_points) for _, points in system] for system in laws]
+    number = max(len(points.weight) for system in stored for points in system)
     theta = np.zeros((len(laws), len(names), number, size))
     weight = np.zeros(theta.shape[:3])
     numbers = np.empty((3, *theta.shape[:2]))
     methods = np.empty(theta.shape[:2], object)
-    for place, points in np.ndenumerate(np.array(kept, object)):
+    for position, points in np.ndenumerate(np.array(stored, object)):
         rows = slice(len(points.weight))
-        theta[place][rows, : points.theta.shape[1]] = points.theta
-        weight[place][rows] = points.weight
-        numbers[:, *place] = points.log_evidence, points.k_hat, points.effective_draws
-        methods[place] = points.method
+        theta[position][rows, : points.theta.shape[1]] = points.theta
+        weight[position][rows] = points.weight
+        numbers[:, *position] = points.log_evidence, points.k_hat, points.effective_draws
+        methods[position] = points.method
     dims = ("system", "law")
     values = {
         "coordinate": ((*dims, "point", "parameter"), theta), "weight": ((*dims, "point"), weight),

@@ -95,8 +95,8 @@ def _form(row: Row) -> str:
 
 
 def _questions_observed(row: Row) -> str:
-    known, tried = row["estimate_questions"], row["tried_questions"]
-    return f"{known:.0f} of {tried:.0f}" if 0 < known < tried else ""
+    observed, tried = row["estimate_questions"], row["tried_questions"]
+    return f"{observed:.0f} of {tried:.0f}" if 0 < observed < tried else ""
 
 
 def _ends(low: float, high: float, form: str) -> str:
@@ -267,7 +267,7 @@ def declared(frame: pd.DataFrame, name: str) -> dict[str, Column]:
     name : str
         Of the table.
     """
-    known = _COLUMNS | _OF_TABLE.get(name, {})
+    by_name = _COLUMNS | _OF_TABLE.get(name, {})
     probability = frame.attrs.get("ci_prob")
     percent = "" if probability is None else f"{100 * probability:g}%"
     columns = {}
@@ -278,7 +278,7 @@ def declared(frame: pd.DataFrame, name: str) -> dict[str, Column]:
             continue
         if label == "other" or (label.endswith("_rope") and not frame.attrs.get("rope", 1.0)):
             continue
-        column = known.get(label)
+        column = by_name.get(label)
         if column is None:
             words = (ends if paired else label).replace("_", " ")
             heading = f"P({words[5:]})" if label.startswith("prob_") else words

@@ -19,7 +19,7 @@ from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS, by_metric, metric_values
 from bayesatk.results.views import ShownTable
 
-_EVEN = 1e-6  # weights that differ by less have the limits of equal ones: moves them by no more
+_EQUAL_WEIGHTS_TOL = 1e-6  # relative difference below which limits are those of equal weights
 
 
 def result_table(fit: Fit, by: str = "system") -> ShownTable:
@@ -215,8 +215,8 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> Array:
             work_out = partial(
                 family_free, successes, trials, beyond, result.ci_prob, weights_of(result)
             )
-            found = result.once(key, work_out)
-            ranges[system, places] = np.stack([found.lower, found.upper], axis=-1)
+            bounds = result.once(key, work_out)
+            ranges[system, places] = np.stack([bounds.lower, bounds.upper], axis=-1)
     return ranges
 
 
@@ -225,20 +225,20 @@ Weights = tuple[Array, Indices] | None
 
 
 def weights_by_target(
-    weight: Array | None, of_law: Array | None, groups: Grouping | None = None
+    weight: Array | None, population_weight: Array | None, groups: Grouping | None = None
 ) -> list[Weights]:
     """Return the weights of questions by target; for new groups a group is a unit.
 
     Parameters
     ----------
-    weight, of_law : ndarray, shape (questions,), optional
+    weight, population_weight : ndarray, shape (questions,), optional
         In means over these questions, and over questions like them.
     groups : Grouping, optional
     """
     targets: list[Weights] = []
-    for values in (weight, of_law):
+    for values in (weight, population_weight):
         share = values if groups is None else groups.question_shares(values)
-        if share is None or np.ptp(share) <= _EVEN * share.max():
+        if share is None or np.ptp(share) <= _EQUAL_WEIGHTS_TOL * share.max():
             targets.append(None)
         else:
             targets.append((share / share.max(), np.arange(len(share))))
@@ -251,8 +251,8 @@ def weights_by_target(
 
 def weights_of(result: Result) -> list[Weights]:
     """Return the weights of a result by target; a law has those of covariates and groups alone."""
-    of_law = result.population == "law" and result.covariates is None
-    return weights_by_target(result.weight, None if of_law else result.weight, result.grouping)
+    unweighted = result.population == "law" and result.covariates is None
+    return weights_by_target(result.weight, None if unweighted else result.weight, result.grouping)
 
 
 def family_free(
@@ -283,7 +283,7 @@ def family_free(
             weight, units = weighted
             ranges.append(metric_ranges(successes, trials, weight, curves, confidence, units))
     lower, upper = (
-        np.stack([ends[:, min(target, 1)] for target, ends in enumerate(of_end)], axis=1)
-        for of_end in zip(*((target.lower, target.upper) for target in ranges), strict=True)
+        np.stack([ends[:, min(target, 1)] for target, ends in enumerate(by_target)], axis=1)
+        for by_target in zip(*((target.lower, target.upper) for target in ranges), strict=True)
     )
     return MetricRanges(lower, upper, all(target.fits for target in ranges), ranges[0].trials)

@@ -51,11 +51,11 @@ class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
         from bayesatk.results.result import Result
         from bayesatk.results.selection import systems_of
 
-        chosen = {**(indexers or {}), **kwargs}
-        if "system" not in chosen or self.parent is not None or "posterior" not in self.children:
+        labels = {**(indexers or {}), **kwargs}
+        if "system" not in labels or self.parent is not None or "posterior" not in self.children:
             return super().sel(indexers, *args, **kwargs)
-        selected = systems_of(Result.of(self), chosen.pop("system"))
-        return selected.sel(chosen, *args) if chosen else selected
+        selected = systems_of(Result.of(self), labels.pop("system"))
+        return selected.sel(labels, *args) if labels else selected
 
     @property
     def tree(self) -> xr.DataTree:

@@ -31,16 +31,16 @@ from bayesatk.results.table_columns import (
 )
 
 _GAP = "  "
-_STACKED = 3  # columns that leave before systems stand above their rows: from this place on
-_MOST_ROWS = 60
+_STACK_FROM = 3  # columns that leave before systems stand above their rows: from this place on
+_MAX_ROWS = 60
 # Shown as tables.
 _TABULAR = (
     "categories", "coefficients", "results", "leaderboard", "comparison",
     "groups", "group_comparison", "plan", "random_baseline", "verification", *PRINTED,
 )  # fmt: skip
-_MOST_TEXT = 2000  # characters of sentences below a table
+_MAX_CHARACTERS = 2000  # of the sentences below a table
 _SHOWN_ERROR = 2e-3  # standard error of a probability from which it is stated
-_LEAST = 8  # characters of a column whose text is folded
+_MIN_COLUMN_WIDTH = 8  # characters, of a column with folded text
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class View:
         while width is not None and _total(self._widths(cells, shown)) > width:
             leaving = max(shown, key=lambda i: self.columns[i].leaves)
             leaves = self.columns[leaving].leaves
-            if name in shown and len(shown) > 1 and leaves < _STACKED:
+            if name in shown and len(shown) > 1 and leaves < _STACK_FROM:
                 shown.remove(name)
             elif leaves > KEPT:
                 shown.remove(leaving)
@@ -126,10 +126,12 @@ class View:
         while width is not None and (excess := _total(widths) - width) > 0:
             texts = [i for i, position in enumerate(shown) if self.columns[position].left]
             widest = max(texts, key=lambda i: widths[i], default=0)
-            if not texts or widths[widest] <= _LEAST:
+            if not texts or widths[widest] <= _MIN_COLUMN_WIDTH:
                 break
-            other_widths = max((widths[i] for i in texts if i != widest), default=_LEAST)
-            narrower = max(widths[widest] - excess, min(other_widths, widths[widest] - 1), _LEAST)
+            other_widths = max((widths[i] for i in texts if i != widest), default=_MIN_COLUMN_WIDTH)
+            narrower = max(
+                widths[widest] - excess, min(other_widths, widths[widest] - 1), _MIN_COLUMN_WIDTH
+            )
             widths[widest] = narrower
         return widths
 
@@ -284,7 +286,7 @@ class ShownTable(pd.DataFrame):
         if (shown := self.parts()) is None:
             return repr(pd.DataFrame(self))
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        tables = (shown_part.text(width, _MOST_ROWS) for shown_part in shown[0])
+        tables = (shown_part.text(width, _MAX_ROWS) for shown_part in shown[0])
         return "\n\n".join([*tables, *filter(None, ["\n".join(shown[1])])])
 
     __str__ = __repr__
@@ -294,15 +296,13 @@ class ShownTable(pd.DataFrame):
         if (shown := self.parts()) is None:
             return str(pd.DataFrame(self)._repr_html_())  # type: ignore[operator]
         lines = "".join(f"<p>{escape(line)}</p>" for line in shown[1])
-        return (
-            f"<div>{''.join(shown_part.html(_MOST_ROWS) for shown_part in shown[0])}{lines}</div>"
-        )
+        return f"<div>{''.join(shown_part.html(_MAX_ROWS) for shown_part in shown[0])}{lines}</div>"
 
 
 def _first(sentences: Sequence[str]) -> list[str]:
     """Return the sentences that fit below a table, and how many more there are."""
     ends = np.cumsum([len(sentence) for sentence in sentences])
-    fitting = max(int((ends <= _MOST_TEXT).sum()), min(1, len(sentences)))
+    fitting = max(int((ends <= _MAX_CHARACTERS).sum()), min(1, len(sentences)))
     more = len(sentences) - fitting
     tail = [f"... {more} more in the column 'sentence'."] if more else []
     return [*sentences[:fitting], *tail]
