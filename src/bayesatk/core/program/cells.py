@@ -1,4 +1,4 @@
-"""Questions that are alike: in what group they are, what was counted, what covariates they have."""
+"""Distinct questions by group, counts and covariates."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,25 +11,26 @@ from bayesatk.core.pooling.states import States, Terms
 
 @dataclass(frozen=True)
 class Cells:
-    """Distinct questions, in the order of their groups.
+    """Distinct questions ("cells"), in the order of their groups.
 
     Without groups all questions are one group, whose effect is zero.
 
     Parameters
     ----------
     states : States
-        Distinct counts, whatever the group and the covariates.
+        Distinct counts, of all groups and covariates.
     state, group : ndarray of int, shape (cells,)
+        State and group of each cell.
     rows : ndarray, shape (cells, slopes)
-        Covariates in their basis, without the constant.
+        Covariates in their basis, without a constant.
     count : ndarray, shape (cells,)
-        Questions in each.
+        Number of questions in each cell.
     inner : ndarray, shape (3, cells)
         Sums of the questions' shares in the mean over their group, of squares, and of cubes.
     share : ndarray, shape (groups,)
-        Of each group in the mean over all questions; groups without questions have none.
+        Weight of each group in the mean over all questions; zero for a group without questions.
     question_share : ndarray, shape (questions,)
-        Of each question in the mean over its group.
+        Weight of each question in the mean over its group.
     which : ndarray of int, shape (questions,)
         Cell of every question.
     grouped : bool
@@ -63,7 +64,7 @@ class Cells:
         states : States
             With the state of every question.
         weight : ndarray, shape (questions,), optional
-            Of the questions in means over them; default: all alike.
+            Weights of questions in means; default: equal weights.
         rows : ndarray, shape (questions, slopes), optional
         group : ndarray of int, shape (questions,), optional
         share : ndarray, shape (groups,), optional
@@ -106,7 +107,7 @@ class Cells:
 
     @cached_property
     def starts(self) -> tuple[Indices, Indices]:
-        """First cell of each group that has any, and these groups."""
+        """First cell of each group that has cells, and these groups."""
         groups, first = np.unique(self.group, return_index=True)
         return first, groups
 
@@ -122,7 +123,7 @@ class Cells:
 
     @cached_property
     def questions_tried(self) -> Flags:
-        """Questions that have trials; of a group where none has, all."""
+        """Flags of questions with trials; in a group without any trials, all questions."""
         tried = (self.states.evidence.sum(axis=1) > 0.0)[self.state][self.which]
         group = self.group[self.which]
         return np.asarray(tried | (np.bincount(group, tried, self.groups) == 0)[group])
@@ -134,29 +135,33 @@ class Cells:
         return np.asarray(inside * self.question_share[:, None])
 
     def means(self, values: Array) -> Array:
-        """Means over the questions of groups (draws, groups, ks), of (draws, questions, ks)."""
+        """Average values (draws, questions, ks) over groups' questions; (draws, groups, ks)."""
         return np.asarray(np.einsum("dqk,qg->dgk", values, self.shares, optimize=True))
 
     def means_anew(self, values: Array, rng: Rng) -> tuple[Array, Array]:
-        """Return means over questions resampled within groups, and over resampled groups.
+        """Return means over questions resampled within groups, and over resampled groups too.
 
-        Weights of the Bayesian bootstrap (Rubin 1981) are exponential numbers over their sum.
+        The Bayesian bootstrap weighs by exponential variates over their sum (Rubin 1981).
         """
-        drawn = rng.standard_exponential(values.shape[:2]) * self.questions_tried
-        total = np.maximum(drawn @ self.shares, 1e-300)[..., None]
-        like = np.einsum("dqk,dq,qg->dgk", values, drawn, self.shares, optimize=True) / total
-        among = rng.standard_exponential(like.shape[:2]) * self.share
-        new = np.einsum("dgk,dg->dk", like, among / among.sum(axis=1, keepdims=True))
-        return like, np.asarray(new)
+        question_weight = rng.standard_exponential(values.shape[:2]) * self.questions_tried
+        total = np.maximum(question_weight @ self.shares, 1e-300)[..., None]
+        within_groups = (
+            np.einsum("dqk,dq,qg->dgk", values, question_weight, self.shares, optimize=True) / total
+        )
+        group_weight = rng.standard_exponential(within_groups.shape[:2]) * self.share
+        over_groups = np.einsum(
+            "dgk,dg->dk", within_groups, group_weight / group_weight.sum(axis=1, keepdims=True)
+        )
+        return within_groups, np.asarray(over_groups)
 
     def tried(self, group: int) -> Terms:
-        """Cells and shares of the questions of a group that are a sample of its population."""
+        """Return cells and shares of a group's questions that are a sample of its population."""
         inside = self.questions_tried & (self.group[self.which] == group)
         keys = np.stack([self.question_share, self.which], axis=1)[inside]
         distinct, count = np.unique(keys, axis=0, return_counts=True)
         return Terms(distinct[:, 1].astype(np.intp), distinct[:, 0], count.astype(float))
 
     def without(self, cell: int) -> "Cells":
-        """Return all questions but one of a cell, as far as likelihoods go."""
+        """Return cells with one question fewer in one of them, for likelihoods only."""
         count = self.count - (np.arange(len(self.count)) == cell)
         return replace(self, count=count)

@@ -15,9 +15,9 @@ from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.predictor import NEW_NODES, Effects, Predictor
 from bayesatk.core.program.series import Series, chebyshev_nodes
 
-_ANALYTIC = 8.0  # steps of tables from the real axis, within which moments are analytic in offsets
-_OFFSETS = 20  # of a series, about
-_POWERS = np.arange(1, 4)
+_ANALYTIC_STEPS = 8.0  # of tables, from the real axis, within which moments are analytic in offsets
+_SERIES_OFFSETS = 20  # typical number for a series
+_CUMULANT_ORDERS = np.arange(1, 4)
 
 
 class Moments(NamedTuple):
@@ -30,9 +30,9 @@ class Moments(NamedTuple):
     by_group : ndarray, shape (points, groups, metrics, 2, 3)
         Of the targets "questions" and "population".
     spread : ndarray, shape (points, groups, metrics)
-        Part of the variance of the population that is due to which questions were drawn.
+        Part of the variance for the population that is due to the sampling of questions.
     new : ndarray, shape (points, metrics, 3)
-        Of questions of new groups, where there are groups.
+        Of questions of new groups; zero where there are no groups.
     """
 
     by_group: Array
@@ -40,8 +40,8 @@ class Moments(NamedTuple):
     new: Array
 
     def whole(self, share: Array, grouped: bool) -> tuple[Array, Array]:
-        """Cumulants over all questions (points, metrics, targets, 3), and spread (.., targets)."""
-        powers = share[:, None] ** _POWERS
+        """Return cumulants over all questions (points, metrics, targets, 3), and spread."""
+        powers = share[:, None] ** _CUMULANT_ORDERS
         values = np.einsum("hgktc,gc->hktc", self.by_group, powers)
         spread = np.einsum("hgk,g->hk", self.spread, share**2)
         spread = np.stack([np.zeros_like(spread), spread], axis=-1)
@@ -53,18 +53,18 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class Metrics:
-    """Metrics of the questions of a system at points of its hyperparameters.
+    """Moments of metrics of the questions of a system at points of its hyperparameters.
 
-    What is known of a state is a series in the offset of a question, at every point.
+    At every point the moments given a state are a Chebyshev series in the offset of the question.
 
     Parameters
     ----------
     predictor : Predictor
     metrics : sequence
-        As the observation takes them.
+        As `Observation.cumulants` takes them.
     resampled : bool
-        Whether questions like these are these drawn anew, by the Bayesian bootstrap, and new groups
-        these groups; else they follow the law.
+        Whether the population is a Bayesian bootstrap of these questions and groups; else new
+        questions and groups follow the law.
     """
 
     predictor: Predictor
@@ -72,7 +72,7 @@ class Metrics:
     resampled: bool = False
 
     def at(self, theta: Array, effects: Effects) -> Moments:
-        """Return the moments at points (points, hyperparameters), effects of groups integrated."""
+        """Return moments at points (points, hyperparameters), effects of groups integrated out."""
         blocks = self._blocks(theta)
         parts = [
             self._at(theta[rows], effects.values[rows], effects.probability[rows])
@@ -82,11 +82,11 @@ class Metrics:
         return Moments(*(np.concatenate(columns)[order] for columns in zip(*parts, strict=True)))
 
     def _blocks(self, theta: Array) -> list[Ints]:
-        return self.predictor.blocks(theta, 6 * max(len(self.metrics), 1), _OFFSETS)
+        return self.predictor.blocks(theta, 6 * max(len(self.metrics), 1), _SERIES_OFFSETS)
 
     def _series(self, of: Callable[[Array, Array], Sequence[Array]], theta: Array, low: Array,
                 high: Array) -> list[Series]:  # fmt: skip
-        """Series of functions of points and offsets (points, offsets), each point worked out once.
+        """Return series of functions of offsets (points, offsets), one for each distinct point.
 
         Parameters
         ----------
@@ -95,21 +95,21 @@ class Metrics:
         low, high : ndarray, shape (points,)
             Range of the offsets.
         """
-        points, which = np.unique(theta, axis=0, return_inverse=True)
-        which = which.ravel()
+        points, point_index = np.unique(theta, axis=0, return_inverse=True)
+        point_index = point_index.ravel()
         ends = np.full((2, len(points)), np.inf)
         for end, values in zip(ends, (low, -high), strict=True):
-            np.minimum.at(end, which, values)
+            np.minimum.at(end, point_index, values)
         trials = self.predictor.cells.states.evidence.sum(axis=1).max(initial=1.0, keepdims=True)
-        width = _ANALYTIC * self.predictor.observation.law.step(points, trials)
+        width = _ANALYTIC_STEPS * self.predictor.observation.law.step(points, trials)
         offset, middle, half = chebyshev_nodes(ends[0], -ends[1], width)
         return [
-            Series(*(part[which] for part in Series.of(values, middle, half)))
+            Series(*(array[point_index] for array in Series.of(values, middle, half)))
             for values in of(points, offset)
         ]
 
     def _both(self, theta: Array, offset: Array) -> tuple[Array, Array]:
-        """Cumulants of metrics given each state, and of a new question; a column of its own."""
+        """Cumulants of metrics given each state, and those of a new question as one column."""
         given, new = self.predictor.observation.both(self.metrics, theta, offset)
         return given, new[:, :, None]
 
@@ -127,7 +127,7 @@ class Metrics:
         return self.predictor.offsets(theta)[..., None] + effect[:, self.predictor.cells.group]
 
     def of_each(self, theta: Array, offset: Array) -> tuple[Array, Array]:
-        """Cumulants of a question of each cell, and of a new one, at offsets (.., cells, places).
+        """Cumulants of a question of each cell, and of a new one, at offsets of cells.
 
         Returns
         -------
@@ -160,9 +160,9 @@ class Metrics:
         observed : ndarray, shape (points, groups, nodes, metrics, 3)
             Of these questions.
         new : ndarray, shape (points, groups, nodes, metrics, 2)
-            Mean of questions like these, and variance that as many of them would add to it.
+            Mean for new questions of the group, and the variance of their mean if they are as many.
         drawn : ndarray, shape (points, groups, nodes, metrics, 2), or None
-            Mean and variance of these questions drawn anew.
+            Mean and variance under the bootstrap of these questions.
         """
         cells, drawn = self.predictor.cells, None
         if cells.rows.shape[1] or self.resampled:
@@ -170,7 +170,7 @@ class Metrics:
             observed = cells.by_group(given * cells.inner.T[:, None, None])
             new = cells.by_group(new * cells.inner[:2].T[:, None, None])
             drawn = self._drawn_anew(given) if self.resampled else None
-        else:  # of the same covariates, the sum over a group's states is itself a series
+        else:  # without covariates the sum over a group's states is itself a series
             series, of_new = self._series(self._both, theta, *_range(effect))
             by_state = np.moveaxis(series.coefficients, (4, 1), (0, 4))  # states last, as in memory
             sums = np.moveaxis(by_state @ _factors(cells)[:, None, None], (0, 4), (4, 1))
@@ -189,8 +189,8 @@ class Metrics:
         cells = self.predictor.cells
         first, groups = cells.starts
         shape = (len(values), cells.groups, *values.shape[2:4], 2)
-        moments, parts = np.zeros(shape), np.split(values, first[1:], axis=1)
-        for group, start, of_group in zip(groups, first, parts, strict=True):
+        moments, values_by_group = np.zeros(shape), np.split(values, first[1:], axis=1)
+        for group, start, of_group in zip(groups, first, values_by_group, strict=True):
             terms = cells.tried(group)
             terms = terms._replace(state=terms.state - start)
             of_group = np.swapaxes(of_group, 1, 2)
@@ -199,7 +199,7 @@ class Metrics:
         return moments
 
     def of_groups_at(self, theta: Array, offset: Array) -> Array:
-        """Cumulants of these questions, and of these drawn anew, at offsets of cells.
+        """Cumulants of these questions, and of their bootstrap, at offsets of cells.
 
         Shape (points, groups, metrics, 2, 3).
         """
@@ -220,9 +220,9 @@ class Metrics:
         return cells.by_group(values * cells.inner[0][:, None])
 
     def _of_new_groups(self, theta: Array, by_group: Array) -> Array:
-        """Cumulants over questions of new groups with the covariates of these, or over these.
+        """Cumulants over questions of new groups, which have the covariates of these questions.
 
-        Zero where there are no groups.
+        New groups are a bootstrap of these groups if resampled; zero where there are no groups.
         """
         cells, sd = self.predictor.cells, self.predictor.group_sd(theta)
         total = np.zeros((len(theta), len(self.metrics), 3))
@@ -234,8 +234,8 @@ class Metrics:
             total[..., :2] = np.stack(bootstrap_moments(mean, variance, groups), axis=-1)
             return total
         z, weight = np.polynomial.hermite_e.hermegauss(NEW_NODES)
-        inside = np.abs(z) <= 6.0
-        z, weight = z[inside], weight[inside] / weight[inside].sum()
+        within_6_sds = np.abs(z) <= 6.0
+        z, weight = z[within_6_sds], weight[within_6_sds] / weight[within_6_sds].sum()
         if not sd.any():
             z, weight = np.zeros(1), np.ones(1)
         if not cells.rows.shape[1]:
@@ -260,19 +260,21 @@ class Metrics:
         centre: Array | None = None
         for rows in self._blocks(theta):
             effect, probability, *_ = self.predictor.effects(theta[rows])
-            given, _ = self.of_each(theta[rows], self._places(theta[rows], effect))
+            of_state, _ = self.of_each(theta[rows], self._places(theta[rows], effect))
             share = (weight[rows, None, None] * probability)[:, cells.group]
-            mean, variance = given[..., 0], given[..., 1]
+            mean, variance = of_state[..., 0], of_state[..., 1]
             centre = mean[0, :, :1] if centre is None else centre
-            gap = mean - centre  # squares of the means themselves leave the variance no digits
-            first += np.einsum("pch,pchk->ck", share, gap)
-            second += np.einsum("pch,pchk->ck", share, gap**2 + variance)
+            deviation = (
+                mean - centre
+            )  # squares of the means themselves would cancel in the variance
+            first += np.einsum("pch,pchk->ck", share, deviation)
+            second += np.einsum("pch,pchk->ck", share, deviation**2 + variance)
         assert centre is not None  # there is a point
         return centre[:, 0] + first, np.maximum(second - first**2, 0.0)
 
 
 def _range(offset: Array) -> tuple[Array, Array]:
-    """Least and largest of the offsets of each point."""
+    """Smallest and largest offset of each point."""
     return offset.min(axis=(1, 2)), offset.max(axis=(1, 2))
 
 
@@ -287,14 +289,18 @@ def _mixed(probability: Array, mean: Array, variance: Any = 0.0, third: Any = 0.
     """
     chance = probability[:, :, None]
     centre = chance @ mean
-    gap = mean - centre
-    square = gap**2
-    mixed = centre, chance @ (square + variance), chance @ (gap * (square + 3.0 * variance) + third)
+    deviation = mean - centre
+    square = deviation**2
+    mixed = (
+        centre,
+        chance @ (square + variance),
+        chance @ (deviation * (square + 3.0 * variance) + third),
+    )
     return np.stack(mixed, axis=-1)[:, :, 0]
 
 
 def _factors(cells: Cells) -> Array:
-    """Return sums of powers of shares by state and group; (3, states, groups)."""
+    """Return sums of the first three powers of shares by state and group; (3, states, groups)."""
     factor = np.zeros((3, len(cells.states), cells.groups))
     for power, shares in enumerate(cells.inner):
         np.add.at(factor[power], (cells.state, cells.group), shares)
@@ -303,7 +309,7 @@ def _factors(cells: Cells) -> Array:
 
 @dataclass(frozen=True)
 class Summed:
-    """Cumulants of means over questions, over points with weights.
+    """Cumulants of means over questions at weighted points.
 
     Parameters
     ----------
@@ -331,5 +337,5 @@ class Summed:
 
     @cached_property
     def of_questions(self) -> Array:
-        """Part of the variance that more trials of these questions could not remove."""
+        """Part of the variance that is due to the sampling of questions; (metrics, targets)."""
         return np.asarray(np.einsum("h,hkt->kt", self.weight, self.spread))

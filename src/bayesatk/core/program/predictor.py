@@ -1,9 +1,8 @@
-"""What structure adds: offsets of questions by covariates and groups, effects of groups integrated.
+"""Offsets of questions by covariates and groups, with the effects of groups integrated out.
 
-Everything about a state is a table over offsets (`bayesatk.core.program.observations`), joined by
-curves through six points. Effects of groups are one dimension each, integrated by a Gauss-Hermite
-rule around the mode of each group at each point of the hyperparameters (Liu and Pierce 1994,
-Biometrika 81).
+Everything about a state is a table over offsets (`bayesatk.core.program.observations`), with
+interpolation through six points. Each effect of a group is integrated by a Gauss-Hermite rule
+around its mode at each point of the hyperparameters (Liu and Pierce 1994, Biometrika 81).
 """
 
 from collections.abc import Callable
@@ -18,25 +17,27 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.observations import Observation, RightWrong
 
-_BLOCK = 700_000  # floats in one array: 6 MB
-_OFFSETS = 60  # of a table, about
-_NODES = 9  # of the rule for a group's effect
-WIDE_NODES, WIDER = 15, 1.6  # of it, and width, that carry it also without one question
+_MAX_FLOATS_PER_BLOCK = 700_000  # 6 MB
+_TABLE_OFFSETS = 60  # typical number in a table
+_EFFECT_NODES = 9  # of the rule for a group's effect
+_WIDE_NODES = 15  # of the rule where the likelihood of a question is divided out
+_WIDE_SCALE = 1.6  # of its width, over that of the posterior of the effect
 NEW_NODES = 21  # of the rule for the effect of a new group
-_NEWTON_STEPS = 30
-_FARTHEST_MODE = 5.5  # sds of groups from zero, where modes are looked for
-_NEAR_MODE = 0.05  # widths from the mode, where a rule may lie
-_FARTHEST = 6.0  # sds of groups from zero, where effects are looked for
-_LARGEST_SD = 4.0  # logits, of groups: more are told apart by no trial
-_LEAST_CURVATURE = 0.3  # of a group's log density, in that of its prior: nothing is wider
-_FEWEST_OFFSETS = 8
-_MOST_OFFSETS = 4000
-_DRAWN_RANGE, _DRAWN_POINTS = 4.5, 61  # widths of an effect, and points, between which it is drawn
-_LEFT_AT = 12  # questions of a group from which leaving one out moves its mode next to nothing
+_NEWTON_STEPS_MAX = 30
+_MODE_MAX = 5.5  # sds of groups from zero, within which modes are searched
+_MODE_TOL = 0.05  # of the centre of a rule, in widths of the posterior of an effect
+_EFFECT_MAX = 6.0  # sds of groups from zero
+_GROUP_SD_MAX = 4.0  # of groups, in logits: larger ones have the same likelihood
+_RELATIVE_CURVATURE_MIN = 0.3  # of the log density of an effect, over that of its prior
+_OFFSETS_MIN = 8
+_OFFSETS_MAX = 4000
+_DRAWN_RANGE = 4.5  # widths of an effect, within which it is drawn
+_DRAWN_POINTS = 61
+_SMALL_GROUP_QUESTIONS_MAX = 12  # leaving one out moves the mode of a group of so few
 
 
 class Effects(NamedTuple):
-    """Effects of groups at nodes ``mode + width z``, and posterior probabilities of these.
+    """Effects of groups at nodes ``mode + width z``, and their posterior probabilities.
 
     Parameters
     ----------
@@ -92,9 +93,9 @@ class Table(NamedTuple):
     step: Array
 
     def at(self, offset: Array, column: Ints, slopes: bool = False) -> Array:
-        """Return values at offsets (points, cells) of a column by cell, by curves of degree five.
+        """Interpolate at offsets (points, cells), with a column for each cell, in degree five.
 
-        With slopes also the first and second derivative, first axis.
+        With slopes, a first axis has the values and their first and second derivatives.
         """
         points, size = self.values.shape[:2]
         if size == 1:  # without structure
@@ -115,7 +116,7 @@ class Table(NamedTuple):
 
     @classmethod
     def shared(cls, table_of: "Callable[[Array], Table]", theta: Array) -> "Table":
-        """Return the table of draws among points, worked out once for each point."""
+        """Return the table of draws from points, computed once for each distinct point."""
         points, point_of_draw = np.unique(theta, axis=0, return_inverse=True)
         table = table_of(points)
         return cls(
@@ -123,18 +124,23 @@ class Table(NamedTuple):
         )
 
     def folded(self, factor: Array) -> "Table":
-        """Return the table of sums of columns, with factors (columns, sums)."""
+        """Return the table of weighted sums of columns, with weights (columns, sums)."""
         sums = np.tensordot(self.values, factor, axes=(2, 0))
         return self._replace(values=np.ascontiguousarray(np.moveaxis(sums, -1, 2)))
 
 
-_POWERS = np.linalg.inv(np.vander(np.arange(-2.0, 4.0), 6, increasing=True))  # (power, point)
-_SLOPES = np.diag(np.arange(1.0, 6.0), 1)  # what derivatives make of coefficients of powers
+# Coefficients of Lagrange polynomials (power, point), and the matrix of their derivatives.
+_LAGRANGE_COEFFICIENTS = np.linalg.inv(np.vander(np.arange(-2.0, 4.0), 6, increasing=True))
+_DERIVATIVE = np.diag(np.arange(1.0, 6.0), 1)
 
 
 def _six_points(t: Array, slopes: bool) -> Array:
-    """Lagrange polynomials through six points, at t in [0, 1); (derivative, point, ...)."""
-    orders = [_POWERS, _SLOPES @ _POWERS, _SLOPES @ _SLOPES @ _POWERS]
+    """Lagrange polynomials of the points -2, ..., 3 at t in [0, 1); (derivative, point, ...)."""
+    orders = [
+        _LAGRANGE_COEFFICIENTS,
+        _DERIVATIVE @ _LAGRANGE_COEFFICIENTS,
+        _DERIVATIVE @ _DERIVATIVE @ _LAGRANGE_COEFFICIENTS,
+    ]
     coefficients = np.stack(orders[: 1 + 2 * slopes])
     powers = np.empty((6, t.size))
     powers[0] = 1.0
@@ -146,7 +152,7 @@ def _six_points(t: Array, slopes: bool) -> Array:
 
 @dataclass(frozen=True)
 class Predictor:
-    """Offsets of questions, and what their trials say at points of the hyperparameters.
+    """Offsets of questions, and likelihoods of their trials at points of the hyperparameters.
 
     Parameters
     ----------
@@ -159,7 +165,7 @@ class Predictor:
 
     @property
     def effective(self) -> bool:
-        """Whether groups have effects, which are integrated."""
+        """Whether groups have effects, which are integrated out."""
         return "group_sd" in self.observation.law.fields.slices
 
     @property
@@ -167,11 +173,11 @@ class Predictor:
         return self.effective or self.cells.rows.shape[1] > 0
 
     def group_sd(self, theta: Array) -> Array:
-        """Sd of the effects of groups, zero without any; (points,)."""
+        """Return the sd of the effects of groups, zero where there are none; (points,)."""
         if not self.effective:
             return np.zeros(len(theta))
         logs = theta[:, self.observation.law.fields.slices["group_sd"]][:, 0]
-        return np.asarray(np.exp(np.minimum(logs, np.log(_LARGEST_SD))))
+        return np.asarray(np.exp(np.minimum(logs, np.log(_GROUP_SD_MAX))))
 
     def offsets(self, theta: Array) -> Array:
         """Offsets of cells by their covariates; (points, cells)."""
@@ -181,33 +187,33 @@ class Predictor:
         return np.clip(slopes @ self.cells.rows.T, -60.0, 60.0)
 
     def grid(self, theta: Array) -> tuple[Array, Array, Array]:
-        """Offsets of a table, (points, offsets), the first and the step."""
+        """Return the offsets of a table (points, offsets), the first of each point and the step."""
         if not self._structured:
             zero = np.zeros((len(theta), 1))
             return zero, zero[:, 0], np.ones(len(theta))
         offset = self.offsets(theta)
-        reach = _FARTHEST * self.group_sd(theta)
+        reach = _EFFECT_MAX * self.group_sd(theta)
         states = self.cells.states
         trials = states.evidence.sum(axis=1) * np.bincount(
             self.cells.state, self.cells.count, len(states)
         )
         widest = self.observation.law.step(theta, trials)
         low, high = offset.min(axis=1) - reach, offset.max(axis=1) + reach
-        number = int(np.clip(np.ceil((high - low).max() / widest), _FEWEST_OFFSETS, _MOST_OFFSETS))
+        number = int(np.clip(np.ceil((high - low).max() / widest), _OFFSETS_MIN, _OFFSETS_MAX))
         step = np.maximum((high - low) / number, 1e-6)
         grid = low[:, None] + step[:, None] * np.arange(-2, number + 4)
         return grid, grid[:, 0], step
 
-    def blocks(self, theta: Array, columns: int, offsets: int = _OFFSETS) -> list[Ints]:
-        """Points that fit in memory together, those of similar cost next to another.
+    def blocks(self, theta: Array, columns: int, offsets: int = _TABLE_OFFSETS) -> list[Ints]:
+        """Split points into blocks that fit in memory, with points of similar cost together.
 
         Parameters
         ----------
         theta : ndarray, shape (points, hyperparameters)
         columns : int
-            Numbers of each cell that are held at once.
+            Floats that are held at once for each cell.
         offsets : int
-            At how many, about, where there is structure.
+            Typical number of offsets of a table, where there is structure.
         """
         similar = np.round(self.observation.order(theta))
         keys = [similar]
@@ -219,7 +225,7 @@ class Predictor:
         width = max(
             offsets * self.observation.floats(columns), by_cell * columns * len(self.cells.count)
         )
-        step = max(1, _BLOCK // width)
+        step = max(1, _MAX_FLOATS_PER_BLOCK // width)
         ends = np.flatnonzero(np.diff(similar[order])) + 1
         return [
             run[start : start + step]
@@ -228,7 +234,7 @@ class Predictor:
         ]
 
     def draw_new(self, theta: Array, effect: Array, rng: Rng, *, earlier: bool = True) -> Array:
-        """Draw p of a new question in place of every question, a set at every point.
+        """Draw p of a new question in place of each question, at every point.
 
         A new question has the group and the covariates of the one that it replaces.
 
@@ -248,10 +254,10 @@ class Predictor:
         offset = (self.offsets(theta) + effect[:, cells.group])[:, cells.which]
         states, number = observation.states, len(observation.states)
         if isinstance(observation, RightWrong) and not (earlier and states.prior.any()):
-            # Nothing is known of such a question, and no judge has marked a trial of it.
+            # Such a question has no trials, so a judge does not matter.
             untried = RightWrong(observation.law, States.of([0], [0]))
             return untried.draw(theta, offset, np.zeros(offset.shape[1], np.intp), rng)
-        # Behind the states that were seen, by which an observation chooses how fine its tables are.
+        # The observed states stay: by them an observation chooses the resolution of its tables.
         followed = replace(
             states, counts=np.concatenate([states.counts, np.zeros_like(states.counts)]),
             prior=np.concatenate([states.prior, states.prior * earlier]),
@@ -273,16 +279,16 @@ class Predictor:
         return np.asarray(self.log_cells(theta) @ self.cells.count)
 
     def log_cells(self, theta: Array) -> Array:
-        """Log probability of a question's trials, effects of groups zero; (points, cells)."""
+        """Log probability of a question's trials at effects of zero; (points, cells)."""
         offset = self.offsets(theta)
         if not self._structured:
             return self.observation.log_states(theta, offset[:, :1])[:, 0, self.cells.state]
         return self.log_table(theta).at(offset, self.cells.state)
 
     def log_cells_at(self, theta: Array, offset: Array) -> Array:
-        """Return log probabilities of a question's trials, given effects of groups too.
+        """Return log probabilities of a question's trials given effects of groups; (points, cells).
 
-        Offsets, which include these effects, and the result are (points, cells).
+        Offsets (points, cells) include these effects.
         """
         logs = np.empty(offset.shape)
         for rows in self.blocks(theta, 2):
@@ -300,37 +306,40 @@ class Predictor:
         return Table(logs, first, step)
 
     def by_group(self, theta: Array, table: Table) -> Callable[[Array, bool], Array]:
-        """Return the log-likelihood of each group, with derivatives if asked, by its effect.
+        """Return the log-likelihood of each group as a function of its effect.
 
-        Of effects (points, groups, ...), derivatives in a first axis.
+        The function takes effects (points, groups, ...), and whether to return also two
+        derivatives, in a first axis.
         """
         cells = self.cells
-        if not cells.rows.shape[1]:  # the same function for all questions of a state in a group
+        if not cells.rows.shape[1]:  # all questions of a state in a group have one offset
             factor = np.zeros((len(cells.states), cells.groups))
             np.add.at(factor, (cells.state, cells.group), cells.count)
             sums = table.folded(factor)
 
             def of_sums(effect: Array, slopes: bool) -> Array:
-                each = effect.reshape(*effect.shape[:2], -1)
-                column = np.repeat(np.arange(cells.groups), each.shape[2])
-                logs = sums.at(each.reshape(len(each), -1), column, slopes)
+                flat_effect = effect.reshape(*effect.shape[:2], -1)
+                column = np.repeat(np.arange(cells.groups), flat_effect.shape[2])
+                logs = sums.at(flat_effect.reshape(len(flat_effect), -1), column, slopes)
                 return logs.reshape(*logs.shape[:-2], *effect.shape)
 
             return of_sums
         offset = self.offsets(theta)
 
-        def at(effect: Array, slopes: bool) -> Array:
+        def of_cells(effect: Array, slopes: bool) -> Array:
             if effect.ndim == 3:
-                return np.stack([at(each, slopes) for each in np.moveaxis(effect, -1, 0)], axis=-1)
+                return np.stack(
+                    [of_cells(values, slopes) for values in np.moveaxis(effect, -1, 0)], axis=-1
+                )
             logs = table.at(offset + effect[:, cells.group], cells.state, slopes) * cells.count
             if not slopes:
                 return cells.by_group(logs)
             return np.stack([cells.by_group(order) for order in logs])
 
-        return at
+        return of_cells
 
     def effects(self, theta: Array) -> Effects:
-        """Integrate the effect of every group; zero where groups have none."""
+        """Integrate out the effect of every group; effects are zero where groups have none."""
         if not self.effective:
             zero = np.zeros((len(theta), self.cells.groups))
             return Effects(zero[..., None], zero[..., None] + 1.0, zero, zero, zero)
@@ -340,55 +349,70 @@ class Predictor:
         return Effects(*(np.concatenate(column)[order] for column in zip(*parts, strict=True)))
 
     def _effects(
-        self, theta: Array, table: Table | None = None, nodes: int = _NODES, wider: float = 1.0
+        self,
+        theta: Array,
+        table: Table | None = None,
+        nodes: int = _EFFECT_NODES,
+        scale: float = 1.0,
     ) -> Effects:
-        """Integrate the effect of every group, on nodes around its mode.
+        """Integrate out the effect of every group, on nodes around its mode.
 
-        Wider nodes carry also posteriors without one of the questions.
+        A larger scale of their distances suits posteriors without one of the questions too.
         """
         table = self.log_table(theta) if table is None else table
-        sd, cells, at = self.group_sd(theta)[:, None], self.cells, self.by_group(theta, table)
+        sd, cells, log_likelihood = (
+            self.group_sd(theta)[:, None],
+            self.cells,
+            self.by_group(theta, table),
+        )
         mode = np.zeros((len(theta), cells.groups))
-        low, high = mode - _FARTHEST_MODE * sd, mode + _FARTHEST_MODE * sd
-        for _ in range(_NEWTON_STEPS):
-            _, slope, bend = at(mode, True)
+        low, high = mode - _MODE_MAX * sd, mode + _MODE_MAX * sd
+        for _ in range(_NEWTON_STEPS_MAX):
+            _, slope, curvature = log_likelihood(mode, True)
             slope -= mode / sd**2
-            bend = np.minimum(bend - 1.0 / sd**2, -_LEAST_CURVATURE / sd**2)
-            # A step beyond where the slope has changed its sign is half way there instead: far from
-            # the mode a log likelihood is a straight line, and Newton's steps alone may cycle.
+            curvature = np.minimum(curvature - 1.0 / sd**2, -_RELATIVE_CURVATURE_MIN / sd**2)
+            # A step out of the bracket of the mode is replaced by bisection: far from the mode the
+            # log-likelihood is nearly linear, and Newton's steps alone may cycle.
             low, high = np.where(slope > 0.0, mode, low), np.where(slope > 0.0, high, mode)
-            moved = mode - slope / bend
-            moved = np.where((moved > low) & (moved < high), moved, 0.5 * (low + high))
-            settled = (np.abs(moved - mode) * np.sqrt(-bend)).max() < _NEAR_MODE
-            mode = moved
+            next_mode = mode - slope / curvature
+            next_mode = np.where(
+                (next_mode > low) & (next_mode < high), next_mode, 0.5 * (low + high)
+            )
+            settled = (np.abs(next_mode - mode) * np.sqrt(-curvature)).max() < _MODE_TOL
+            mode = next_mode
             if settled:
                 break
-        bend = np.minimum(at(mode, True)[2] - 1.0 / sd**2, -_LEAST_CURVATURE / sd**2)
-        width = 1.0 / np.sqrt(-bend)
-        width = wider * width
+        curvature = np.minimum(
+            log_likelihood(mode, True)[2] - 1.0 / sd**2, -_RELATIVE_CURVATURE_MIN / sd**2
+        )
+        width = 1.0 / np.sqrt(-curvature)
+        width = scale * width
         z, weight = np.polynomial.hermite_e.hermegauss(nodes)
         sd = sd[..., None]
-        values = np.clip(mode[..., None] + width[..., None] * z, -6.0 * sd, 6.0 * sd)
-        logs = at(values, False) - 0.5 * (values / sd) ** 2
+        values = np.clip(
+            mode[..., None] + width[..., None] * z, -_EFFECT_MAX * sd, _EFFECT_MAX * sd
+        )
+        logs = log_likelihood(values, False) - 0.5 * (values / sd) ** 2
         logs += 0.5 * z**2 + np.log(weight)
-        total = logsumexp(logs, axis=-1)
-        probability = np.exp(logs - total[..., None])
+        log_total = logsumexp(logs, axis=-1)
+        probability = np.exp(logs - log_total[..., None])
         constant = np.log(width / sd[..., 0]) - 0.5 * np.log(2.0 * np.pi)
-        return Effects(values, probability, total + constant, mode, width)
+        return Effects(values, probability, log_total + constant, mode, width)
 
     def log_left_out(self, theta: Array, earlier: "Predictor | None" = None) -> tuple[Array, Array]:
-        """Log probability of a question's trials given the others of its group, and of a new one's.
+        """Log predictive probability of a question's trials, given the others or all questions.
 
         Parameters
         ----------
         theta : ndarray, shape (points, hyperparameters)
         earlier : Predictor, optional
-            Of prior trials alone, which are given, also those of the question itself.
+            Of prior trials alone; probabilities are conditional on all of these.
 
         Returns
         -------
         left_out, fitted : ndarray, shape (points, cells)
-            ``fitted`` is of a new question of the group alike, given all questions.
+            ``left_out`` is given the other questions of the group; ``fitted`` is for a new question
+            of the group with the same trials, given all questions.
         """
         pair = np.empty((2, len(theta), len(self.cells.count)))
         for rows in self.blocks(theta, 2):
@@ -399,17 +423,17 @@ class Predictor:
         return pair[0], pair[1]
 
     def _log_given(self, theta: Array, earlier: "Predictor") -> Array:
-        """Return both where prior trials are given."""
+        """Return `log_left_out` conditional on prior trials."""
         cells = self.cells
         if not self.effective:
             logs = self.log_cells(theta) - earlier.log_cells(theta)
             return np.stack([logs, logs])
         grid, first, step = self.grid(theta)
         table = Table(self.observation.log_states(theta, grid), first, step)
-        before = Table(earlier.observation.log_states(theta, grid), first, step)
-        effects, offset = self._effects(theta, table, WIDE_NODES, WIDER), self.offsets(theta)
+        earlier_table = Table(earlier.observation.log_states(theta, grid), first, step)
+        effects, offset = self._effects(theta, table, _WIDE_NODES, _WIDE_SCALE), self.offsets(theta)
         logs = np.stack([
-            table.at(offset + effect, cells.state) - before.at(offset + effect, cells.state)
+            table.at(offset + effect, cells.state) - earlier_table.at(offset + effect, cells.state)
             for effect in np.moveaxis(effects.values[:, cells.group], -1, 0)
         ], axis=-1)  # fmt: skip
         with np.errstate(divide="ignore"):
@@ -431,12 +455,12 @@ class Predictor:
             chance = np.log(effects.probability)[:, cells.group]
         fitted, left_out = logsumexp(chance + logs, axis=-1), -logsumexp(chance - logs, axis=-1)
         questions = np.bincount(cells.group, cells.count, cells.groups)
-        for cell in np.flatnonzero(questions[cells.group] <= _LEFT_AT):
-            # Of a small group the effect moves without the question: its nodes are placed anew.
+        for cell in np.flatnonzero(questions[cells.group] <= _SMALL_GROUP_QUESTIONS_MAX):
+            # Without a question the effect of a small group moves: the nodes are placed anew.
             members = np.flatnonzero(cells.group == cells.group[cell])
             small = replace(cells, share=np.ones(1), group=np.zeros(len(members), np.intp),
                             state=cells.state[members], rows=cells.rows[members],
                             count=cells.count[members] - (members == cell))  # fmt: skip
-            others = replace(self, cells=small)._effects(theta, table).log_total[:, 0]
-            left_out[:, cell] = effects.log_total[:, cells.group[cell]] - others
+            log_without = replace(self, cells=small)._effects(theta, table).log_total[:, 0]
+            left_out[:, cell] = effects.log_total[:, cells.group[cell]] - log_without
         return np.stack([left_out, fitted])
