@@ -112,7 +112,8 @@ def test_categories_are_alike_wherever_questions_hardly_differ() -> None:
         # PyMC takes differences of log-gammas of some 1e10.
         (bk.priors.DirichletHyperPrior(), {"mean_p_simplex__": np.zeros((1, 2))}, flat + orders,
          1e-3),
-        (bk.priors.HyperPrior(families="beta"), ordered, flat, 0.01),  # the grid's narrowest law
+            # The narrowest law of the grid.
+            (bk.priors.HyperPrior(families="beta"), ordered, flat + orders, 0.01),
     ):  # fmt: skip
         model = bk.models.build(data, "bayes", prior=prior)
         terms = [*model.observed_RVs, *model.potentials]

@@ -132,12 +132,14 @@ class Predictive:
         return None if self.averaged is None else self.averaged.family
 
     def _labelled(
-        self, variables: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]], prior: bool = False
-    ) -> xr.Dataset:
-        """Return variables with the labels of the posterior and of the data."""
+        self, variables: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]], prior: bool = False,
+        grid: MetricGrid | None = None,
+    ) -> xr.Dataset:  # fmt: skip
+        """Return variables with the labels of the posterior, the data, and a grid of metrics."""
         labels = {str(name): values.values for name, values in self.posterior.coords.items()}
         dataset = self.study.outcomes.dataset
         labels |= {name: dataset[name].values for name in ("question", "category")}
+        labels |= {} if grid is None else grid.coords
         if prior:
             labels |= {"chain": np.zeros(1, int), "draw": np.arange(PRIOR_DRAWS)}
         used = {dim for dims, _ in variables.values() for dim in dims}
@@ -235,7 +237,7 @@ class Predictive:
     def _prior(self, counted: bool) -> dict[str, xr.Dataset]:
         """Return ``prior``, of what the posterior has, and ``prior_predictive`` where counted."""
         study, systems = self.study, range(len(self.study.outcomes.systems))
-        variable, drawn = study.scale.variable, {}
+        variable, drawn, grid = study.scale.variable, {}, MetricGrid.of(study.judged)
         for name in self.models:
             with _quietly():
                 drawn[name] = pm.sample_prior_predictive(
@@ -257,7 +259,6 @@ class Predictive:
                 difficulties.append(chosen(laws, member[:, system]))
         if study.pooling == "none":
             unpooled = count_draws(study, source, True, self.rng)
-            grid = MetricGrid.of(study.judged)
             variables = grid.split(unpooled.values, DRAWS, ("target",))
             variables |= {name: unpooled.variables[name] for name in unpooled.variables
                           if name != "reach_probability"}  # fmt: skip
@@ -271,7 +272,7 @@ class Predictive:
         stored_variables = {
             name: values for name, values in variables.items() if name in self.posterior
         }
-        groups = {"prior": self._labelled(stored_variables, prior=True)}
+        groups = {"prior": self._labelled(stored_variables, prior=True, grid=grid)}
         if counted:
             dims = (*DRAWS, "question", *study.scale.axes)
             counts = self._of_families(
