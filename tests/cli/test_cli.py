@@ -191,6 +191,17 @@ def test_doubts_on_the_card_name_options_of_the_shell(table) -> None:
     assert "CHECK" not in report  # said once, under "Look at"
 
 
+def test_doctor_takes_the_options_that_it_proposes(table) -> None:
+    rows = ["a,q1,0.9", "a,q2,", "b,q1,0.2", "b,q2,0.7"]
+    path = table("system,question,outcome", rows)
+    options = ("--success", "score >= 0.5", "--missing", "ignore")
+    following = succeeded("doctor", path, *options).splitlines()[-1]
+    assert following.count("--missing ignore") == 1
+    assert "--success 'score >= 0.5'" in following
+    (command,) = re.findall("Next: bayesatk (.*)", following)
+    assert "2 systems x 2 questions, 3 trials" in succeeded(*shlex.split(command), *SEED)
+
+
 # ------------------------------------------------------------------ what is read
 
 

@@ -113,8 +113,8 @@ def test_a_pair_that_stays_open_with_an_interval_beyond_zero_says_why() -> None:
     row = bk.table(compared, "comparison", of="a", against="c").query("target == 'population'")
     assert row["verdict"].item() == "not separated"
     assert row["ci_lower"].item() > 0
-    reason = "; of 4 systems orders are declared as long as all of them are right together with"
-    assert f"{reason} probability 0.975." in row["sentence"].item()
+    assert "; of 4 systems, shrunk towards each other, orders are" in row["sentence"].item()
+    assert "right together with probability 0.975." in row["sentence"].item()
     pair = bk.table(compared, "comparison", of="b", against="c")
     assert not pair["sentence"].str.contains("declared").any()  # zero is inside
 
@@ -172,7 +172,9 @@ def test_a_tier_names_its_best_system_first() -> None:
     shifts = {"last": -0.4, "second": -0.01, "first": 0.06}
     runs = {name: rng.binomial(1, np.clip(p + by, 0, 1), (40, 3)) for name, by in shifts.items()}
     compared = bk.compare(bk.evaluate(runs, "pass@1", rng=1))
-    assert claim(compared, target="questions").endswith("there are 2 tiers: first, second > last.")
+    assert claim(compared, target="questions").endswith(
+        "there are 2 tiers: (1) first, second; (2) last."
+    )
 
 
 @pytest.mark.long
@@ -195,7 +197,7 @@ def test_identical_systems_are_called_ahead_as_seldom_as_stated() -> None:
 @pytest.mark.parametrize(
     ("marks", "words"),
     [
-        ([[1, 1, 1], [1, 0, 0], [0, 0, 0]], "there are 3 tiers: a > b > c."),
+        ([[1, 1, 1], [1, 0, 0], [0, 0, 0]], "there are 3 tiers: (1) a; (2) b; (3) c."),
         ([[1, 0, 1]] * 3, "they are not separated: all are in one tier."),
     ],
 )

@@ -47,7 +47,7 @@ def test_sentences_say_so_and_put_the_better_system_first(both) -> None:
     pair = bk.claim(both["lower"], "bayes", system="slow", other="fast", **options)
     assert "in bayes (lower is better)" in pair
     assert "fast is ahead of slow by more than 0.5" in pair
-    assert "3 tiers: fast < mid < slow." in bk.claim(both["lower"], "bayes", **options)
+    assert "3 tiers: (1) fast; (2) mid; (3) slow." in bk.claim(both["lower"], "bayes", **options)
     rows = bk.table(both["lower"], "comparison")
     rows = rows.query("metric == 'bayes' and target == 'questions'")
     assert rows["verdict"].unique().tolist() == ["ahead by more than the ROPE"]

@@ -111,6 +111,11 @@ PROPOSED = {
         )
         for name in ("condition", "agent_type", "regime", "profile", "setup")
     },
+    "systems in a column of an unusual name, as its trials are": Table(
+        "wer,task,Versuch,passed  alpha,a,0,1  alpha,a,1,0  alpha,b,0,1  alpha,b,1,1"
+        "  beta,a,0,0  beta,a,1,0  beta,b,0,1  beta,b,1,0",
+        [("differ in column 'wer'", "columns")], "alpha: a 1/2, b 2/2; beta: a 0/2, b 1/2",
+    ),
     "arms with prompts of their own": Table(
         "scaffold,prompt,correct  plain,X,1  plain,Y,0  careful,think X,1  careful,think Y,1",
         [("one value of column 'scaffold'", "columns"), ("no two of the 2 systems", "missing")],

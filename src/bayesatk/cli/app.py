@@ -212,7 +212,7 @@ def report(
         raise Exit(DISAGREE)
 
 
-@command(app, "Example: bayesatk doctor logs/", without=("missing", "shared", "system", "success"))
+@command(app, "Example: bayesatk doctor logs/", without=("shared", "system"))
 def doctor(reading: Reading, as_json: bool = False) -> None:
     """Report the format and contents of files, what is doubtful, and the next command.
 

@@ -39,7 +39,7 @@ PLACEHOLDERS = (ONE, FOLDER, FILE)
 # Usual names of the columns with each role, as `normalized_name` writes them. Names of one string
 # are preferred to those of the next; two columns with names of one string are ambiguous.
 ROLES: dict[str, tuple[str, ...]] = {
-    "system": ("system model agent solver policy", "model_name model_id agent_name"),
+    "system": ("system model agent solver policy llm", "model_name model_id agent_name"),
     "question": (
         "question question_id task_id task item item_id problem problem_id sample_id doc_id "
         "problem_idx instance_id example_id prompt_id query_id id",
@@ -788,7 +788,8 @@ def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any) -> Dou
 
     A column of conditions has few values, each of which occurs in at least half of the questions
     that have several rows, and differs between the rows of a question; answers, times and costs do
-    not. A column with a usual name of conditions need not differ between all rows.
+    not. A column with a usual name of conditions need not differ between all rows, nor one of texts
+    each of which is in as many rows of every question, where no column is the system.
     """
     values, has_usual_name = sample.distinct(name), is_condition(name)
     if not 1 < len(values) <= _MAX_CONDITIONS:
@@ -818,7 +819,8 @@ def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any) -> Dou
     min_frequency = len(repeated) / (1 if are_numbers else 2)
     if min(frequency.values()) < (min_frequency if has_usual_name else max(min_frequency, 2)):
         return ()
-    if not (has_usual_name or differ_within_cells or "trial" in roles):
+    balanced = "system" not in roles and not are_numbers and _are_balanced(repeated, len(values))
+    if not (has_usual_name or differ_within_cells or balanced or "trial" in roles):
         return ()
     if are_numbers and not has_usual_name and _are_consecutive(values):
         return ()
@@ -826,6 +828,12 @@ def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any) -> Dou
         return ()
     return (f"the rows of a question differ in {listed}, and are read as trials; is it the system, "
             "or the trial? Then name it: ", with_systems(roles, name), ".")  # fmt: skip
+
+
+def _are_balanced(cells: Collection[Collection[str]], number: int) -> bool:
+    """Return whether all cells have so many values, each in as many rows as the others."""
+    counts = [Counter(values_of_cell).values() for values_of_cell in cells]
+    return all(len(rows) == number and min(rows) == max(rows) for rows in counts)
 
 
 def _are_consecutive(values: Collection[str]) -> bool:

@@ -118,7 +118,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     source : path, sequence of paths, or mapping {system: path or paths}
         As for `bayesatk.load`; or a result of `bayesatk.save`, which is read whole.
     **options
-        Of `bayesatk.load`, but for ``missing``: outcomes that are missing are counted here.
+        Of `bayesatk.load`. Whatever ``missing`` is, outcomes that are missing are counted here.
 
     Returns
     -------
@@ -371,7 +371,7 @@ def _command(
     flags = [
         as_option(name, value)
         for name, value in options.items()
-        if name != "progress" and value not in (None, False)
+        if name not in ("progress", "missing") and value not in (None, False)
     ]
     if data.dataset["missing"].values.any() or (data.trials.values == 0).any():
         flags.append("--missing ignore")

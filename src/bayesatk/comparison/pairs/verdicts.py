@@ -225,8 +225,8 @@ class PairSentences:
         if number == 2:
             return f"an order is declared if it is right with probability {sure:g}"
         return (
-            f"of {number} systems orders are declared as long as all of them are right together "
-            f"with probability {sure:g}"
+            f"of {number} systems, shrunk towards each other, orders are declared as long as all "
+            f"of them are right together with probability {sure:g}"
         )
 
     def tiers(self, metric: Metric, target: str) -> str:
@@ -257,8 +257,8 @@ class PairSentences:
             few_names(names[order][tier[order] == level].tolist())
             for level in range(1, int(tier.max()) + 1)
         ]
-        ahead_of = " > " if result.scale.direction > 0 else " < "
-        return f"{text}there are {len(levels)} tiers: {ahead_of.join(levels)}."
+        numbered = "; ".join(f"({number}) {names}" for number, names in enumerate(levels, 1))
+        return f"{text}there are {len(levels)} tiers: {numbered}."
 
 
 def tier_rule(alpha: float) -> str:
