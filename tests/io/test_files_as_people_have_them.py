@@ -111,6 +111,11 @@ PROPOSED = {
         )
         for name in ("condition", "agent_type", "regime", "profile", "setup")
     },
+    "shares with a percent sign": Table(
+        "model,item,n_runs,accuracy  a,x,4,50%  a,y,2,100%  b,x,4,0%  b,y,4,25%",
+        [("Counts or rates may be in 'accuracy', 'n_runs'", "columns")],
+        "a: x 2/4, y 2/2; b: x 0/4, y 1/4",
+    ),
     "systems in a column of an unusual name, as its trials are": Table(
         "wer,task,Versuch,passed  alpha,a,0,1  alpha,a,1,0  alpha,b,0,1  alpha,b,1,1"
         "  beta,a,0,0  beta,a,1,0  beta,b,0,1  beta,b,1,0",
@@ -1049,3 +1054,11 @@ def test_the_metrics_of_several_kinds_of_wrong_are_those_of_right_and_wrong(tmp_
     assert report.metrics == ("pass@1",)
     fit = bk.evaluate(report.data, "pass@1", rng=1, draws=10)
     assert fit["observed_data"]["successes"].values.tolist() == [[1, 0, 0]]
+
+
+def test_a_trial_in_the_place_of_the_names_is_told(tmp_path):
+    path = tmp_path / "headless.csv"
+    path.write_text("alpha,q0,0,1\nalpha,q0,1,0\nbeta,q0,0,1\n")
+    data, said = told(path, {})
+    assert data is None
+    assert "if the first row is a trial, write a row of names above it" in said

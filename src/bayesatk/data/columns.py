@@ -45,6 +45,7 @@ from bayesatk.data.validation import (
     is_missing,
     label_fault,
     number_of,
+    share_of,
     shown,
 )
 
@@ -340,10 +341,13 @@ def _of_systems(table: Columns, roles: Mapping[str, Any], systems: Sequence[Any]
 def counts_of_rates(table: Columns) -> Columns:
     """Return the table with counts of successes in place of rates.
 
-    If a rate exceeds 1, all are percentages.
+    If a rate without a percent sign exceeds 1, all are percentages.
     """
     column = table.roles["rate"]
-    read = {role: [number_of(value) for value in table.listed(role)] for role in ("rate", "trials")}
+    read = {
+        "rate": [share_of(value) for value in table.listed("rate")],
+        "trials": [number_of(value) for value in table.listed("trials")],
+    }
     rates, trials = (np.array(read[role], float) for role in ("rate", "trials"))
     whole = 100.0 if (rates > 1.0).any() else 1.0
     counts = rates / whole * trials

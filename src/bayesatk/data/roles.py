@@ -21,6 +21,7 @@ from bayesatk.data.validation import (
     OutcomeError,
     is_absent,
     number_of,
+    share_of,
     shown,
     word_scores,
 )
@@ -606,7 +607,7 @@ def _unclear_roles(
         of_file
         and "outcome" in unclear
         and len(beside) > 1
-        and sample.tell_apart(columns_of(roles, "question"))
+        and sample.tell_apart(columns_of(roles, "question", "trial"))
     ):
         pieces += ["; or, if each column of marks is a system: ", Argument("wide", True), " with ",
                    Argument("columns", {"outcome": beside})]  # fmt: skip
@@ -627,7 +628,10 @@ def _unclear_roles(
         as_one_question = {**{name: value for name, value in proposed.items()}, "question": ONE}
         pieces += ["; or, if all rows are trials of one question: ",
                    Argument("columns", as_one_question, "tally")]  # fmt: skip
-    return OutcomeError(*pieces, "; if two share a name, rename one.")
+    of_trial = "; if the first row is a trial, write a row of names above it" * any(
+        number_of(name) is not None for name in names
+    )
+    return OutcomeError(*pieces, f"{of_trial}; if two share a name, rename one.")
 
 
 def _likely_outcome(sample: Sample, marked: list[str], known: Collection[str]) -> Any:
@@ -673,7 +677,7 @@ def _counts_of_systems(sample: Sample, taken: Collection[Any]) -> dict[str, Any]
 def _count_role(sample: Sample, name: Any, least: float = 2.0) -> str:
     """Return which counts or rates a column may hold, or "", from its name and largest value."""
     texts, normalized = sample.distinct(name), normalized_name(name)
-    numbers = [number for number in map(number_of, texts) if number is not None]
+    numbers = [number for number in map(share_of, texts) if number is not None]
     if not numbers or len(numbers) < len(texts) or _MEASUREMENT_NAME.search(normalized):
         return ""
     if _RATE_NAME.search(normalized) and (_MARK_NAME.search(normalized) or "acc" in normalized):

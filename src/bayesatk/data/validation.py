@@ -107,6 +107,20 @@ def number_of(value: Any) -> float | None:
         return None
 
 
+def share_of(value: Any) -> float | None:
+    """Return the number of a value or text, which may be a percentage with its sign.
+
+    Examples
+    --------
+    >>> [share_of(value) for value in ("50%", "0.5", 50, "half")]
+    [0.5, 0.5, 50.0, None]
+    """
+    if not isinstance(value, str) or not value.rstrip().endswith("%"):
+        return number_of(value)
+    number = number_of(value.rstrip()[:-1])
+    return None if number is None else number / 100.0
+
+
 def is_category(value: object) -> bool:
     """Return whether a value may be an outcome: text, a real number, or true/false."""
     is_duration = isinstance(value, np.timedelta64)  # a subclass of the integers of NumPy
