@@ -1062,3 +1062,16 @@ def test_a_trial_in_the_place_of_the_names_is_told(tmp_path):
     data, said = told(path, {})
     assert data is None
     assert "if the first row is a trial, write a row of names above it" in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("No", "Yes"), ("FAIL", "PASS"), ("failed", "passed")]
+)
+def test_a_first_file_with_right_marks_alone_tells_how_wrong_ones_are_written(
+    tmp_path, wrong, right
+):
+    marks = {"a": (right, right), "b": (wrong, right)}
+    for system, (first, second) in marks.items():
+        (tmp_path / f"{system}.csv").write_text(f"question,passed\nq1,{first}\nq2,{second}\n")
+    data = bk.load({system: tmp_path / f"{system}.csv" for system in marks})
+    assert data.successes.values.tolist() == [[1, 1], [0, 1]]

@@ -168,19 +168,22 @@ def check_scores(scores: object) -> Scores:
 def word_scores(outcomes: Iterable[object]) -> Scores:
     """Return the scores of two words for wrong and right, if all outcomes are one of them.
 
-    A word is in small letters, in capitals, or begins with a capital, the same in all outcomes.
+    A word is in small letters, in capitals, or begins with a capital, the same in all outcomes; one
+    that does not occur is taken to be written as the other is.
 
     Examples
     --------
-    >>> word_scores(["Yes", None, "No"]), word_scores(["Pass", "FAIL"]), word_scores(["yes", "Yes"])
+    >>> word_scores(["Yes", None]), word_scores(["Pass", "FAIL"]), word_scores(["yes", "Yes"])
     ({'No': 0.0, 'Yes': 1.0}, {'FAIL': 0.0, 'Pass': 1.0}, {})
     """
     marks = {mark if isinstance(mark, str) else "" for mark in outcomes if not is_missing(mark)}
-    written = {mark.lower(): mark for mark in marks
-               if mark in (mark.lower(), mark.upper(), mark.capitalize())}  # fmt: skip
+    forms = (str.lower, str.upper, str.capitalize)
+    form_of = {mark: next((form for form in forms if form(mark) == mark), None) for mark in marks}
+    written = {mark.lower(): mark for mark, form in form_of.items() if form is not None}
     for wrong, right in _WORDS if len(written) == len(marks) > 0 else ():
         if written.keys() <= {wrong, right}:
-            return {written.get(wrong, wrong): 0.0, written.get(right, right): 1.0}
+            form = form_of[next(iter(written.values()))] or str.lower
+            return {written.get(wrong, form(wrong)): 0.0, written.get(right, form(right)): 1.0}
     return {}
 
 

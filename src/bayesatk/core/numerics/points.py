@@ -34,7 +34,7 @@ _POINTS_PER_PRODUCT = 20  # fewer points do not keep the means of products of pa
 _EFFECTIVE_DRAWS_MIN = 400.0  # with fewer, importance sampling and chains go on
 _EFFECTIVE_DRAWS_TARGET = 1000.0  # up to which the number of points is doubled
 # Above it more rounds follow: where the rates of a judge leave the mean nearly open, points with a
-# k-hat of .69 had an sd 12% too small, and one round more had it right.
+# k-hat of .69 had an sd 12% too small, and after more rounds 2%.
 _K_HAT_TARGET = 0.5
 _EVIDENCE_DRAWS_MIN = 30.0  # with so many the log evidence has a standard error below 0.2
 _SLICE_SCALE = 1.2  # scale of the normal of elliptical slices over the one at the mode
