@@ -21,8 +21,7 @@ TOTAL = (1 - ICC) / ICC
 
 def _design(metric, trials, mean=(MEAN,), icc=ICC, scores=None):
     pilot = pilots.Pilot.stated(parse(metric)[0], scores, np.array(mean), icc)
-    rows = pilots.QuestionRows.of(pilot.model.cells)
-    return pilot._design(rows, *pilot.draws[0], trials)
+    return pilot._design(pilot.places[0], trials)
 
 
 def _log_pmf(trials: int, x: float, y: float):
@@ -154,6 +153,28 @@ def _covariate(rng, questions, trials):
     mean = expit(0.3 + 1.5 * x)
     counts = rng.binomial(trials, rng.beta(5 * mean, 5 * (1 - mean)))
     return bk.tally((counts, np.full(questions, trials)), covariates={"x": x})
+
+
+def test_information_with_a_covariate_is_the_sum_over_its_rows() -> None:
+    """Many rows, of which the designs know a few nodes, against derivatives row by row."""
+    data, h = _covariate(np.random.default_rng(2), 90, 3), 1e-4
+    fit = bk.evaluate(data, "pass@1", covariates=["x"], draws=20, rng=1)
+    (pilot,) = pilots.pilots_of(fit, parse("pass@1")[0])
+    place, rows = pilot.places[0], pilot.rows.cells.rows[:, 0]
+    assert len(place.nodes.offset) < len(rows)
+    theta, fields = place.theta[0], place.fit.fields
+    x, y, slope = (theta[fields.slices[name]][0] for name in ("mean", "icc", "slopes"))
+    expected = np.zeros((3, 3))
+    for row in rows:
+        ends = [
+            _log_pmf(4, x + i * h + row * (slope + k * h), y + j * h)
+            for i, j, k in [*np.eye(3), *-np.eye(3)]
+        ]
+        scores = (np.array(ends[:3]) - ends[3:]) / (2 * h)
+        expected += (scores * np.exp(_log_pmf(4, x + row * slope, y))) @ scores.T / len(rows)
+    places = [fields.slices[name].start for name in ("mean", "icc", "slopes")]
+    information = pilot._design(place, 4).information[np.ix_(places, places)]
+    np.testing.assert_allclose(information, expected, rtol=2e-3, atol=1e-4)
 
 
 def _graded(rng, questions, trials):

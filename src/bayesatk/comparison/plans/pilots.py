@@ -6,10 +6,13 @@ weights of the pilot's in the same proportions, and no prior trials.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebpts1
+from scipy.interpolate import BarycentricInterpolator
 from scipy.special import logit, logsumexp
 
 from bayesatk._tools.arrays import Array
@@ -31,6 +34,7 @@ _HYPERPARAMETER_DRAWS = 60  # of the pilot's hyperparameters
 _MAX_COMPOSITIONS = 1000  # of trials by category; if there are more, some are drawn
 _COUNTS_DRAWN = 1000
 _DIFFERENCE_STEP = 1e-3  # of central differences
+_FEWEST_NODES, _NODES_PER_LOGIT = 8, 2.0  # of the offset, where there are more rows of covariates
 _DISTANCE_FROM_ENDS = 1e-6  # of a stated mean or icc, at least
 
 
@@ -136,18 +140,28 @@ class Pilot:
         """
         if trials == 1 and self.metric.k > 1 and not self.alike:
             return []
-        rows = QuestionRows.of(self.model.cells)
-        return [self._design(rows, fit, theta, trials) for fit, theta in self.draws]
+        return [self._design(place, trials) for place in self.places]
 
-    def _design(
-        self, rows: "QuestionRows", fit: FamilyFit, centre: Array, trials: int
-    ) -> ExpectedInformation:
+    @cached_property
+    def rows(self) -> "QuestionRows":
+        """Covariates of new questions."""
+        return QuestionRows.of(self.model.cells)
+
+    @cached_property
+    def places(self) -> list["DrawnDifficulty"]:
+        """The draws with what is the same for every number of trials."""
+        return [
+            DrawnDifficulty(number, *draw, OffsetNodes.of(self.rows, *draw))
+            for number, draw in enumerate(self.draws)
+        ]
+
+    def _design(self, place: "DrawnDifficulty", trials: int) -> ExpectedInformation:
         """Return the information of one draw, from central differences in the hyperparameters."""
-        size = centre.shape[1]
-        directions = np.concatenate([np.zeros((1, size)), np.eye(size), -np.eye(size)])
-        theta = centre + _DIFFERENCE_STEP * directions
-        offset = replace(fit.predictor, cells=rows.cells).offsets(theta)  # (points, rows)
-        observation, log_weight = self._counts(fit, centre, offset[:1], trials)
+        rows, nodes, size = self.rows, place.nodes, len(place.nodes.directions)
+        moves = np.concatenate([np.zeros((1, size)), np.eye(size), -np.eye(size)])
+        shifts = _DIFFERENCE_STEP * moves @ nodes.directions
+        theta, offset = place.theta + shifts[:, :-1], nodes.offset + shifts[:, -1:]
+        observation, log_weight = place.counts(trials)
         pmf = np.exp(observation.log_states(theta, offset) + log_weight)
         observed, predictive = observation.both([self.judged], theta, offset)
         given_counts, of_new_question = observed[..., 0, :2], predictive[..., 0, :2]
@@ -157,39 +171,24 @@ class Pilot:
             return np.asarray((values[plus] - values[minus]) / (2.0 * _DIFFERENCE_STEP))
 
         scores = derivative(pmf)
-        ratio = scores / np.maximum(pmf[0], 1e-300) * rows.share[:, None]
+        ratio = scores / np.maximum(pmf[0], 1e-300)
         slopes = np.stack([
-            np.einsum("ars,rs,r->a", derivative(given_counts[..., 0]), pmf[0], rows.weight),
-            derivative(of_new_question[..., 0]) @ rows.weight,
-        ])  # fmt: skip
-        question_variance = np.array(
-            [np.einsum("rs,rs,r->", given_counts[0, ..., 1], pmf[0], rows.square), 0.0]
-        )
+            np.einsum("ans,ns->na", derivative(given_counts[..., 0]), pmf[0]),
+            derivative(of_new_question[..., 0]).T,
+        ], axis=1)  # fmt: skip
+        variance = np.einsum("ns,ns->n", given_counts[0, ..., 1], pmf[0])
+        # From nodes to rows, and from directions to hyperparameters.
+        information = nodes.at_rows(np.einsum("ans,bns->nab", ratio, scores))
+        chain = nodes.chain
+        information = np.einsum("r,rai,rab,rbj->ij", rows.share, chain, information, chain)
+        slopes = np.einsum("r,rta,rai->ti", rows.weight, nodes.at_rows(slopes), chain)
+        question_variance = np.array([nodes.at_rows(variance) @ rows.square, 0.0])
         if self.model.resampled:  # Bayesian bootstrap of the questions
             slopes[1] = slopes[0]
-            question_variance[1] = question_variance[0] + of_new_question[0, :, 1] @ rows.square
-        value = float(of_new_question[0, :, 0] @ rows.weight)
-        information = np.einsum("ars,brs->ab", ratio, scores)
-        prior = _prior_information(fit, centre)
-        return ExpectedInformation(value, question_variance, information, prior, slopes)
-
-    def _counts(
-        self, fit: FamilyFit, theta: Array, offset: Array, trials: int
-    ) -> tuple[Observation, Array]:
-        """Return the possible counts of a question as states, and the log weight of each.
-
-        The weight is the number of orders of the trials, over the density of drawn counts.
-        """
-        observation: Any = fit.predictor.observation
-        size = 2 if self.model.scores is None else len(self.model.scores)
-        if size == 2 or comb(trials + size - 1, size - 1) <= _MAX_COMPOSITIONS:
-            counts = compositions(trials, size)
-            return _with_counts(observation, counts), log_multinomial(counts)
-        untried = _with_counts(observation, np.zeros((1, size), np.int64))
-        counts = _draw_counts(untried, theta, offset, trials)
-        observation, ways = _with_counts(observation, counts), log_multinomial(counts)
-        density = logsumexp(observation.log_states(theta, offset)[0] + ways, axis=0)
-        return observation, ways - density + np.log(offset.shape[1]) - np.log(len(counts))
+            of_new = nodes.at_rows(of_new_question[0, :, 1]) @ rows.square
+            question_variance[1] = question_variance[0] + of_new
+        value = float(nodes.at_rows(of_new_question[0, :, 0]) @ rows.weight)
+        return ExpectedInformation(value, question_variance, information, place.prior, slopes)
 
 
 @dataclass(frozen=True)
@@ -223,6 +222,110 @@ class QuestionRows:
         return cls(
             replace(cells, rows=rows, count=count), count / questions, weight, square * questions
         )
+
+
+@dataclass(frozen=True)
+class OffsetNodes:
+    """Offsets at which a design is evaluated: those of all rows, or Chebyshev nodes among many.
+
+    Covariates act through the offset alone, so that what holds for a row is interpolated in its
+    offset, and derivatives in slopes are those in the offset times the covariates.
+
+    Parameters
+    ----------
+    offset : ndarray, shape (nodes,)
+    interpolation : ndarray, shape (rows, nodes)
+    share : ndarray, shape (nodes,)
+        Of the questions, by the node that is nearest to them, half of it; the other half is the
+        same at all nodes.
+    directions : ndarray, shape (directions, hyperparameters + 1)
+        Of central differences: hyperparameters other than slopes, and the offset, the last column.
+    chain : ndarray, shape (rows, directions, hyperparameters)
+        Derivatives of the directions' coordinates in the hyperparameters.
+    """
+
+    offset: Array
+    interpolation: Array
+    share: Array
+    directions: Array
+    chain: Array
+
+    @classmethod
+    def of(cls, rows: "QuestionRows", fit: FamilyFit, theta: Array) -> "OffsetNodes":
+        """Place the nodes for one draw of the hyperparameters, theta (1, hyperparameters)."""
+        covariates, size = rows.cells.rows, theta.shape[1]
+        if not covariates.shape[1]:
+            one = np.ones(1)
+            return cls(0.0 * one, one[:, None], one, np.eye(size, size + 1), np.eye(size)[None])
+        slopes = np.arange(size)[fit.fields.slices["slopes"]]
+        others = np.setdiff1d(np.arange(size), slopes)
+        directions = np.eye(size + 1)[[*others, size]]
+        chain = np.repeat(directions[None, :, :-1], len(covariates), axis=0)
+        chain[:, -1, slopes] = covariates
+        nodes = offset = replace(fit.predictor, cells=rows.cells).offsets(theta)[0]
+        interpolation = np.eye(len(offset))
+        middle, reach = (offset.max() + offset.min()) / 2.0, np.ptp(offset) / 2.0 + 1e-6
+        number = _FEWEST_NODES + int(_NODES_PER_LOGIT * 2.0 * reach)
+        if len(offset) > number:
+            nodes = middle + reach * chebpts1(number)
+            interpolation = BarycentricInterpolator(nodes, np.eye(number))(offset)
+        nearest = np.abs(nodes - offset[:, None]).argmin(axis=1)
+        share = np.bincount(nearest, rows.share, len(nodes))
+        return cls(nodes, interpolation, (share + 1.0 / len(nodes)) / 2.0, directions, chain)
+
+    def at_rows(self, values: Array) -> Array:
+        """Interpolate values (nodes, ...) to the rows."""
+        return np.tensordot(self.interpolation, values, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnDifficulty:
+    """One draw of a pilot's hyperparameters, theta (1, hyperparameters), and its number."""
+
+    number: int
+    fit: FamilyFit
+    theta: Array
+    nodes: OffsetNodes
+
+    @cached_property
+    def prior(self) -> Array:
+        """Information of the priors of the hyperparameters."""
+        return _prior_information(self.fit, self.theta)
+
+    @cached_property
+    def question_p(self) -> Array:
+        """Probabilities of the levels of new questions, (draws, levels)."""
+        rng, number = np.random.default_rng([self.number, 0]), _COUNTS_DRAWN
+        untried = self._observation(np.zeros((1, self._levels), np.int64))
+        offset = rng.choice(self.nodes.offset, (number, 1), p=self.nodes.share)
+        theta, state = np.repeat(self.theta, number, axis=0), np.zeros(1, np.intp)
+        return np.asarray(untried.draw(theta, offset, state, rng)[:, 0])
+
+    def counts(self, trials: int) -> tuple[Observation, Array]:
+        """Return the possible counts of a question as states, and the log weight of each.
+
+        The weight is the number of orders of the trials, over the density of drawn counts.
+        """
+        levels = self._levels
+        if levels == 2 or comb(trials + levels - 1, levels - 1) <= _MAX_COMPOSITIONS:
+            counts = compositions(trials, levels)
+            return self._observation(counts), log_multinomial(counts)
+        counts = np.random.default_rng([self.number, trials]).multinomial(trials, self.question_p)
+        observation, ways = self._observation(counts), log_multinomial(counts)
+        logs = observation.log_states(self.theta, self.nodes.offset[None])[0]
+        density = logsumexp(logs + ways + np.log(self.nodes.share)[:, None], axis=0)
+        return observation, ways - density - np.log(len(counts))
+
+    @property
+    def _levels(self) -> int:
+        return int(self.fit.predictor.observation.states.counts.shape[1])
+
+    def _observation(self, counts: Any) -> Any:
+        """Return the observation with these counts as its states."""
+        zeros, ones = np.zeros(counts.shape), np.ones(len(counts))
+        observation: Any = self.fit.predictor.observation
+        states = States(counts, zeros, ones, np.arange(len(counts)))
+        return replace(observation, states=states)
 
 
 def pilots_of(source: object, metric: Metric, scores: Sequence[float] | None = None) -> list[Pilot]:
@@ -287,12 +390,6 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
     ]
 
 
-def _with_counts(observation: Any, counts: Any) -> Any:
-    """Return the observation with these counts as its states."""
-    states = States(counts, np.zeros(counts.shape), np.ones(len(counts)), np.arange(len(counts)))
-    return replace(observation, states=states)
-
-
 def _prior_information(fit: FamilyFit, centre: Array) -> Array:
     """Hessian of minus the log prior density, with negative eigenvalues replaced by 1e-9."""
     fields, size = replace(fit.fields, pairs=()), centre.shape[1]
@@ -305,12 +402,3 @@ def _prior_information(fit: FamilyFit, centre: Array) -> Array:
     curvature = -(logs[0] + logs[1] - logs[2] - logs[3]) / (4.0 * _DIFFERENCE_STEP**2)
     values, vectors = np.linalg.eigh(curvature)
     return (vectors * np.maximum(values, 1e-9)) @ vectors.T
-
-
-def _draw_counts(untried: Observation, theta: Array, offset: Array, trials: int) -> Any:
-    """Draw counts of questions with equally likely offsets, from a fixed seed."""
-    rng = np.random.default_rng(0)
-    offsets = offset[0, rng.integers(offset.shape[1], size=_COUNTS_DRAWN)][:, None]
-    points = np.repeat(theta, _COUNTS_DRAWN, axis=0)
-    p = untried.draw(points, offsets, np.zeros(1, np.intp), rng)[:, 0]
-    return rng.multinomial(trials, p)
