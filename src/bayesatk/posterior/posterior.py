@@ -43,8 +43,8 @@ _MAX_QUESTIONS_DRAWN = 25
 _MAX_QUESTIONS_SKEWED = 2000
 # Skewness given the points, in sds, up to which intervals from matched gammas were validated.
 _SKEWNESS_MAX = 0.5
-_INTERVAL_DRAWS = (2000, 20_000, 40_000)  # minimum, maximum, and maximum with few questions
-_MAX_P_FOR_INTERVALS = 4e6  # success probabilities drawn for the ends of intervals
+_INTERVAL_DRAWS = (2000, 10_000, 20_000)  # minimum, maximum, and maximum with few questions
+_MAX_P_FOR_INTERVALS = 2e6  # success probabilities drawn for the ends of intervals
 # Success probabilities drawn for means: with cumulants as the alternative, where questions are
 # drawn anew, and where groups have effects or questions are few.
 _MAX_P_DRAWN = 1e5

@@ -38,9 +38,11 @@ class Empirical:
         self, values: Array, weight: Array | None = None, draws: float | None = None,
         between_share: float = 1.0, relative_error: float = 0.0,
     ) -> None:  # fmt: skip
-        weight = np.full(len(values), 1.0 / len(values)) if weight is None else weight
-        order = np.argsort(values, kind="stable")
-        self._values, sorted_weight = values[order], weight[order]
+        if weight is None:
+            self._values, sorted_weight = np.sort(values), np.full(len(values), 1.0 / len(values))
+        else:
+            order = np.argsort(values)
+            self._values, sorted_weight = values[order], weight[order]
         self._levels = np.cumsum(sorted_weight) - 0.5 * sorted_weight
         self._size = (
             1.0 / float(sorted_weight @ sorted_weight) if draws is None else max(draws, 1.0)
