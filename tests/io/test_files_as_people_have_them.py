@@ -291,7 +291,7 @@ PROPOSED = {
     ),
     "columns of marks that are systems": Table(
         "task_id,base_correct,tuned_correct,base_time  t0,1,True,.25  t1,0,True,1.25",
-        [("if each column of marks is a system", "wide", "columns")],
+        [("If each column of marks is a system", "wide", "columns")],
         "base_correct: t0 1/1, t1 0/1; tuned_correct: t0 1/1, t1 1/1",
     ),
     "objects with the same marks that are systems": Table(
@@ -303,6 +303,43 @@ PROPOSED = {
     "words for marks": Table(
         "model,task,grade_of_it  a,t1,Pass  a,t2,FAIL  b,t1,Pass  b,t2,Pass",
         [("Marks are in 'grade_of_it'", "columns")], "a: t1 1/1, t2 0/1; b: t1 1/1, t2 1/1",
+    ),
+    "percentages of trials": Table(
+        "model,item,seed,score_pct  a,x,0,68.5  a,x,1,60  b,x,0,10  b,x,1,20.5",
+        [("Scores may be in 'score_pct'", "columns", "scores")],
+    ),
+    "seconds alone": Table(
+        "model,task,trial,seconds  a,x,0,3.5  a,x,1,4  b,x,0,2  b,x,1,9",
+        [("Scores may be in 'seconds'", "columns", "scores", "better")],
+    ),
+    "answers beside the right ones": Table(
+        "model,question,prediction,gold  a,x,B,B  a,y,B,C  b,x,A,B  b,y,C,C",
+        [("right where 'prediction' equals 'gold'", "columns")],
+        "a: x 1/1, y 0/1; b: x 0/1, y 1/1",
+    ),
+    "answers that are called so, beside the right ones": Table(
+        "model,question,answer,gold  a,x,B,B  a,y,B,C  b,x,A,B  b,y,C,C",
+        [("right where 'answer' equals 'gold'", "columns")], "a: x 1/1, y 0/1; b: x 0/1, y 1/1",
+    ),
+    "percentages of systems side by side": Table(
+        "question,llama,qwen  q1,80%,60%  q2,20%,40%",
+        [("Trials may be one number", "columns")], "llama: q1 4/5, q2 1/5; qwen: q1 3/5, q2 2/5",
+        fill=5,
+    ),
+    "systems side by side with numbers of trials": Table(
+        "task,run,alpha,beta  x,0,1,0  x,1,1,1  y,0,0,0  y,1,1,0",
+        [("If each column of marks is a system: ", "wide", "columns")],
+        "alpha: x 2/2, y 1/2; beta: x 1/2, y 0/2",
+    ),
+    "one of the systems side by side": Table(
+        "task,run,alpha,beta  x,0,1,0  x,1,1,1  y,0,0,0  y,1,1,0",
+        [("'beta' hold marks as well", "wide", "columns")],
+        "alpha: x 2/2, y 1/2; beta: x 1/2, y 0/2", options={"columns": {"outcome": "alpha"}},
+    ),
+    "one of the attempts side by side": Table(
+        "model,task,att1,att2  a,x,1,0  a,y,1,1  b,x,0,1  b,y,0,0",
+        [("is each of them a trial", "columns")], "a: x 1/2, y 2/2; b: x 1/2, y 0/2",
+        options={"columns": {"outcome": "att1"}},
     ),
     "attempts side by side": Table(
         "model,task,att1,att2,att3  a,t1,1,0,1  a,t2,0,1,1  b,t1,0,0,1  b,t2,1,1,1",
@@ -689,6 +726,74 @@ def test_marks_beside_rewards_are_proposed_and_a_rule_for_the_rewards(tmp_path):
     assert totals(bk.load(path, scores="numbers", success=rule)) == [2, 2, 0]
 
 
+WORDS = "agent,scenario,status  a,x,PASSED  a,x,ERROR  a,y,FAILED  a,y,PASSED"
+TRUE_OR_TIMEOUT = [{"task": task, "correct": mark} for task, mark in
+                   (("x", True), ("x", "timeout"), ("y", False), ("y", True))]  # fmt: skip
+GERMAN = ("Aufgabe,Versuch,richtig  1,0,ja  1,1,nein  2,0,ja  2,1,ja  3,0,nein  3,1,ja  4,0,ja"
+          "  4,1,ja  5,0,nein  5,1,nein")  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "words", "means", "missing"), [
+    (WORDS, "Score every outcome that may occur: ", {"x": 0.5, "y": 0.5}, 0),
+    (WORDS, "if 'ERROR' was not run, ", {"x": 1.0, "y": 0.5}, 1),
+    (TRUE_OR_TIMEOUT, "Score every outcome that may occur: ", {"x": 0.5, "y": 0.5}, 0),
+    (TRUE_OR_TIMEOUT, "if 'timeout' was not run, ", {"x": 1.0, "y": 0.5}, 1),
+    (GERMAN, "Score every outcome that may occur: ", {"1": 0.5, "2": 1, "3": 0.5, "4": 1, "5": 0},
+     0),
+    (GERMAN, ", or ", {"1": 0.5, "2": 0, "3": 0.5, "4": 0, "5": 1}, 0),
+])  # fmt: skip
+def test_words_for_marks_are_read_with_the_scores_that_are_proposed(
+    tmp_path, content, words, means, missing
+):
+    """The mean score of every question, counted by hand, from the options as they are printed."""
+    path = written(tmp_path / ("runs.csv" if isinstance(content, str) else "runs.jsonl"), content)
+    _, message = told(path, {})
+    options = {}
+    if "one outcome column" in message:
+        options["columns"] = remedy(message, "columns")
+        assert str(remedy(message, "scores")) in message
+        _, message = told(path, options)
+    _, _, proposed = message.partition(words)
+    options["scores"] = remedy(proposed, "scores")
+    if missing:
+        options["missing"] = remedy(proposed, "missing")
+    data = bk.load(path, **options)
+    count, score = data.dataset["count"].isel(system=0), data.dataset["score"]
+    found = (count * score).sum("category") / count.sum("category")
+    assert dict(zip(map(str, count["question"].values), found.values, strict=True)) == means
+    assert int(data.dataset["missing"].sum()) == missing
+
+
+def test_a_number_may_stand_for_a_trial_that_was_not_run(tmp_path):
+    path = written(tmp_path / "runs.csv", "task,correct  x,1  x,-1  y,0  y,1")
+    scores = {0: 0, 1: 1, -1: None}
+    assert cells(bk.load(path, scores=scores, missing="ignore")) == "x 1/1 and 1 missing, y 1/2"
+    marks = np.array([[1, -1], [0, 1]])
+    data = bk.tally(marks, scores=scores, missing="ignore")
+    assert data.successes.values.tolist() == [[1, 1]]
+    assert data.trials.values.tolist() == [[1, 2]]
+    refused(lambda: bk.tally(marks, scores=scores), "missing")
+
+
+def test_what_a_named_outcome_may_be_instead(tmp_path):
+    """A rate that is a score, and answers that are scored as if they were marks."""
+    percentages = "model,item,seed,score_pct  a,x,0,68.5  a,x,1,60  b,x,0,10  b,x,1,20.5"
+    path = written(tmp_path / "percent.csv", percentages)
+    message = refused(
+        lambda: bk.load(path, columns={"rate": "score_pct", "trials": 4}), "of each trial"
+    )
+    _, _, proposed = message.partition("of each trial: ")
+    options = {name: remedy(proposed, name) for name in ("columns", "scores")}
+    assert bk.load(path, **options).trials.values.tolist() == [[2], [2]]
+    answers = "model,question,prediction,gold  a,x,B,B  a,y,B,C  b,x,A,B  b,y,C,C"
+    path = written(tmp_path / "answers.csv", answers)
+    asked = {"columns": {"outcome": "prediction"}, "scores": {"A": 0, "B": 1, "C": 0}}
+    _, said = told(path, asked)
+    _, _, proposed = said.partition("is a trial right where both are equal")
+    data = bk.load(path, columns=remedy(proposed, "columns"))
+    assert cells(data) == "a: x 1/1, y 0/1; b: x 0/1, y 1/1"
+
+
 def test_very_many_scores_are_not_listed(tmp_path):
     path = written(tmp_path / "runs.jsonl", [{"id": n, "score": n / 50} for n in range(50)])
     assert "0.02: ..." not in refused(lambda: bk.load(path), "scores='numbers'")
@@ -713,7 +818,7 @@ def test_scores_of_marks_of_inspect_that_are_few(tmp_path, marks):
     path = as_document(tmp_path / "log.json", change)
     message = refused(lambda: bk.load(path), "Score every outcome that may occur")
     scores = filled(remedy(message, "scores"), 0.5)
-    assert {*marks} < {*scores}
+    assert {*marks} <= {*scores}
     assert int(bk.load(path, scores=scores).trials.sum()) == 24
 
 
@@ -975,9 +1080,9 @@ def test_the_shell_proposes_options_for_systems_in_several_columns(tmp_path):
     ):  # fmt: skip
         report = " ".join(run("doctor", written(path, content)).stdout.split())
         options = re.search(
-            r"(--wide with )?--column \S+?[a-z_]( --column \S+[a-z])?(?=[;.] )", report
+            r"(--wide )?--column \S+?[a-z_]( --column \S+[a-z])?(?=[;.]( |$))", report
         )
-        printed = succeeded("doctor", path, *shlex.split(options[0].replace("with ", "")))
+        printed = succeeded("doctor", path, *shlex.split(options[0]))
         assert f"{len(systems)} systems" in printed
     written(path, factors)
     succeeded("convert", path, "-o", table, "--where", "profile=careful", "--column",
@@ -1061,7 +1166,11 @@ def test_a_trial_in_the_place_of_the_names_is_told(tmp_path):
     path.write_text("alpha,q0,0,1\nalpha,q0,1,0\nbeta,q0,0,1\n")
     data, said = told(path, {})
     assert data is None
-    assert "if the first row is a trial, write a row of names above it" in said
+    assert "look like a trial. Write a row of names above it" in said
+    told_roles = {"columns": {"outcome": "1", "question": "q0"}}
+    assert "Write a row of names above it" in told(path, told_roles)[1]
+    path.write_text("system,question,trial,outcome\n" + path.read_text())
+    assert cells(told(path, {})[0]) == "alpha: q0 1/2; beta: q0 1/1"
 
 
 @pytest.mark.parametrize(

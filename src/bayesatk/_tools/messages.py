@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Literal
@@ -75,7 +76,15 @@ def source_of(value: object, length_max: int = 80) -> str:
 
 
 class Message(Exception):
-    """A message made of text and arguments, in the order given; a name alone is an argument."""
+    """A message made of text and arguments, in the order given; a name alone is an argument.
+
+    Arguments that follow each other without a text are to be given together.
+
+    Examples
+    --------
+    >>> print(Message("Try: ", Argument("wide", True), Argument("records", "runs"), "."))
+    Try: wide=True, records='runs'.
+    """
 
     def __init__(self, *parts: str | Argument | File) -> None:
         named = (
@@ -89,9 +98,22 @@ class Message(Exception):
 
     def written(self, write: Callable[[Argument], str]) -> str:
         """Return the message with every argument written by a function."""
-        return "".join(
-            write(piece) if isinstance(piece, Argument) else str(piece) for piece in self.args
-        )
+        text = ""
+        for is_argument, run in groupby(self.args, lambda piece: isinstance(piece, Argument)):
+            if not is_argument:
+                text += "".join(map(str, run))
+            elif write is str:
+                text += _python_arguments([*run])
+            else:
+                text += " ".join(map(write, run))
+        return text
+
+
+def _python_arguments(arguments: Sequence[Argument]) -> str:
+    """Return arguments that are given together, within one call if they name its function."""
+    if len(arguments) == 1 or arguments[0].function != "tally":
+        return ", ".join(map(str, arguments))
+    return f"bayesatk.tally(data, {', '.join(str(replace(a, function='')) for a in arguments)})"
 
 
 class ArgumentError(Message, ValueError):

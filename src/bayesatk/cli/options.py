@@ -215,7 +215,8 @@ class Reading(FileOptions):
     missing
         Treatment of missing outcomes.
     score
-        Score of an outcome: --score C=1 --score I=0; or numbers as they are: --score numbers,
+        Score of an outcome: --score C=1 --score I=0, --score error=missing for one that stands
+        for no outcome; or numbers as they are: --score numbers,
         or --score 0:1 for numbers between two ends.
     column
         Column of a role: --column answer=text; several together: system=profile,harness;
@@ -392,8 +393,8 @@ def _scores(texts: list[str] | None) -> Any:
 
     Examples
     --------
-    >>> _scores(["C=1", "I=0"]), _scores(["numbers"]), _scores(["0:1"])
-    ({'C': 1.0, 'I': 0.0}, 'numbers', (0.0, 1.0))
+    >>> _scores(["C=1", "I=0", "N=missing"]), _scores(["numbers"]), _scores(["0:1"])
+    ({'C': 1.0, 'I': 0.0, 'N': None}, 'numbers', (0.0, 1.0))
     """
     if texts and len(texts) == 1 and "=" not in texts[0]:
         low, colon, high = texts[0].partition(":")
@@ -405,7 +406,12 @@ def _scores(texts: list[str] | None) -> Any:
             raise ValueError(
                 f"--score must be 'numbers', LOW:HIGH, or OUTCOME=SCORE; got {texts[0]!r}."
             ) from None
-    return {label(name): float(value) for name, value in pairs(texts, "--score").items()}
+    from bayesatk.data.validation import outcome_of  # takes half a second to import
+
+    return {
+        outcome_of(name): None if value == "missing" else float(value)
+        for name, value in pairs(texts, "--score").items()
+    }
 
 
 @dataclass(frozen=True)
@@ -669,21 +675,6 @@ def _source(files: list[str]) -> Any:
         check_file(path)
         paths_by_system.setdefault(name, []).append(path)
     return paths_by_system
-
-
-def label(text: str) -> str | float:
-    """Return an outcome as the readers see it: numbers are numbers.
-
-    Examples
-    --------
-    >>> label("1"), label("0.5"), label("timeout")
-    (1, 0.5, 'timeout')
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return int(number) if number.is_integer() else number
 
 
 def as_options(message: object, offered: Collection[str]) -> str:

@@ -35,6 +35,7 @@ from bayesatk.data.roles import (
     columns_of_content,
     doubts,
     normalized_name,
+    refuse_row_as_names,
     row_matches,
     ways_to_tell_trials_apart,
 )
@@ -204,6 +205,8 @@ class Picked:
     def of(cls, sample: Sample, columns: Mapping[str, Any], **rows: Any) -> "Picked":
         """Return the columns with a role: as named, else by their usual names and values."""
         of_file = rows.get("of_file", False)
+        if of_file:
+            refuse_row_as_names(sample)
         roles = assign_roles(sample, columns, of_file)
         content = columns_of_content(sample, roles, columns)
         answers = answers_in_content(sample, roles, () if "content" in columns else content)
@@ -360,7 +363,10 @@ def counts_of_rates(table: Columns) -> Columns:
             f"column {column!r} must have shares or percentages of {trials[row]:g} trials; "
             f"{table.place(row)} has {shown(table.value('rate', row))}. Correct the number of "
             "trials, one for all or a column: ",
-            Argument("columns", {"rate": column, "trials": ...}), ".",
+            Argument("columns", {"rate": column, "trials": ...}),
+            "; or, if it is a score of each trial: ",
+            Argument("columns", {"outcome": column}, "tally"),
+            Argument("scores", "numbers", "tally"), ".",
         )  # fmt: skip
     kind = "percent" if whole > 1.0 else "share"
     table = table.with_column("trials", table.roles["trials"], trials.astype(int).tolist())

@@ -35,7 +35,9 @@ from bayesatk.data.validation import (
     is_missing,
     is_split,
     number_of,
+    outcome_codes,
     shown,
+    ways_to_score,
 )
 
 MissingPolicy = Literal["error", "ignore", "wrong", "right"]
@@ -291,7 +293,8 @@ def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
     if values.dtype.kind == "f":
         codes += np.isnan(values)
     # Dates, durations, bytes, complex numbers and records are no outcomes.
-    for code, label in enumerate(scores if values.dtype.kind in "biufU" else ()):
+    codes_by_outcome = outcome_codes(scores) if values.dtype.kind in "biufU" else {}
+    for label, code in codes_by_outcome.items():
         if isinstance(label, str) == (values.dtype.kind == "U"):
             try:
                 same = np.asarray(values == label, dtype=bool)
@@ -304,7 +307,7 @@ def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
 
 def _encode_objects(values: list[Any], scores: Scores, kind: Any) -> Codes:
     """Return the codes of values of any types."""
-    codes = dict(zip(scores, range(len(scores)), strict=True))
+    codes = outcome_codes(scores)
     return np.fromiter((_code_of(value, codes) for value in values), kind, len(values))
 
 
@@ -342,22 +345,23 @@ def unscored_outcome(
         keys = dict.fromkeys(
             mark.item() if isinstance(mark, np.generic) else mark for mark in marks
         )
-        keys = {key: ... for key in keys if key not in scores}
         max_listed = 8  # in a message
         remedy = ()
         if len(keys) <= max_listed:
-            all_scores = Argument("scores", {**scores, **keys}, "tally")
-            remedy = ("Score every outcome that may occur: ", all_scores, ".")
+            remedy = ("Score every outcome that may occur: ", *ways_to_score(keys, scores), ".")
         if _number_of_outcome(value) is not None:
             numbers = Argument("scores", "numbers", "tally")
             keep_numbers = " " * bool(remedy) + "Keep numbers as they are: "
             remedy += (keep_numbers, numbers, *_threshold_remedy(values))
     second_outcome = "" if second is None else f", and neither is {shown(second[0])} at {second[1]}"
+    if Argument("missing", "ignore", "tally") not in remedy:
+        remedy += (
+            " Write an unknown or failed one as None (in CSV, leave its cell empty), and use ",
+            Argument("missing", "ignore", "tally"), ".",
+        )  # fmt: skip
     return OutcomeError(
-        f"outcome {shown(value)} at {where} is not {allowed}{second_outcome}. ", *remedy,
-        " Write an unknown or failed one as None (in CSV, leave its cell empty), and use ",
-        Argument("missing", "ignore", "tally"), ".",
-    )  # fmt: skip
+        f"outcome {shown(value)} at {where} is not {allowed}{second_outcome}. ", *remedy
+    )
 
 
 def _threshold_remedy(values: Sequence[Any]) -> tuple[str | Argument, ...]:

@@ -21,8 +21,11 @@ from bayesatk.data.validation import (
     OutcomeError,
     is_absent,
     number_of,
+    outcome_of,
+    scores_of_words,
     share_of,
     shown,
+    ways_to_score,
     word_scores,
 )
 
@@ -115,6 +118,10 @@ PROMPT_NAMES = (
 REFERENCE_NAMES = (
     "answer", "label", "target", "gold", "gold_answer", "ground_truth", "expected",
     "expected_answer", "expected_output", "reference", "reference_answer", "correct_answer",
+)  # fmt: skip
+_PREDICTION_NAMES = (
+    "prediction", "predicted", "pred", "predicted_answer", "model_answer", "model_output",
+    "extracted_answer", "parsed_answer", "given_answer", "response", "completion", "output",
 )  # fmt: skip
 _MAX_CONDITIONS = 20  # different values of a column of conditions
 MAX_SCANNED_ROWS = 20_000  # first rows of a table, by which the roles of its columns are judged
@@ -223,7 +230,7 @@ class Sample:
         return [text for text in dict.fromkeys(self.cells.get(name, ())) if text]
 
     def marked(self) -> list[str]:
-        """Return the columns and fields that hold marks of 0 and 1, or two words for them.
+        """Return the columns and fields that hold marks of 0 and 1, or words for them.
 
         If some have usual names of outcomes, these alone; else those whose names contain a word
         for success; else all that hold both 0 and 1.
@@ -234,11 +241,15 @@ class Sample:
         ['ex']
         """
         marks = [name for name in self.cells
-                 if (self.are_marks(name) or word_scores(self.distinct(name)))
+                 if (self.are_marks(name) or _are_words_of_marks(self.distinct(name)))
                  and not _RATE_NAME.search(_last_part(name))]  # fmt: skip
         usual = usual_names("outcome")
         unlabelled = [name for name in marks if _last_part(name) not in usual_names(*LABELS)]
-        with_both_marks = [name for name in unlabelled if len(self.distinct(name)) > 1]
+        with_both_marks = [
+            name
+            for name in unlabelled
+            if len(self.distinct(name)) > 1 and not self._numbers_two_trials(name)
+        ]
         named_like_marks = [name for name in unlabelled if _MARK_NAME.search(_last_part(name))]
         usual_outcomes = [
             name for name in marks if _last_part(name) in usual and "[]" not in str(name)
@@ -248,10 +259,29 @@ class Sample:
         ]
         return usual_outcomes or within_lists or named_like_marks or with_both_marks
 
+    def _numbers_two_trials(self, name: Any) -> bool:
+        """Return whether 0 and 1 are in as many rows of each of three or more values of a column.
+
+        So are the numbers of two trials of a question; marks are not.
+        """
+        for key in self.names:
+            rows = Counter(self.rows([key, name]))
+            groups = {value for value, _ in rows if key != name}
+            if len(groups) >= 3 and len(rows) == 2 * len(groups) and len({*rows.values()}) == 1:
+                return True
+        return False
+
     def are_marks(self, name: Any) -> bool:
         """Return whether a column holds only 0 and 1, or true and false."""
         texts = self.distinct(name)
         return bool(texts) and {text.lower() for text in texts} <= BINARY_MARK_TEXTS
+
+
+def _are_words_of_marks(texts: Collection[str]) -> bool:
+    """Return whether texts are two words for marks, or few words with some for right and wrong."""
+    few = 8
+    with_words = len(texts) <= few and None in map(number_of, texts)
+    return bool(word_scores(texts) or (with_words and scores_of_words(texts)))
 
 
 def row_matches(value_of: Callable[[str], object], where: Mapping[str, object]) -> bool:
@@ -387,6 +417,26 @@ def assign_roles(
         raise _unclear_roles(sample, names, roles, named, unclear, of_file)
     roles |= {role: name for role, name in named.items() if role.startswith(COVARIATE)}
     return roles
+
+
+def refuse_row_as_names(sample: Sample) -> None:
+    """Refuse names of columns that look like the cells of a row.
+
+    No name is usual, and all are numbers, or half of them and one that is no number come again in
+    their own columns.
+    """
+    names = [str(name) for name in sample.names]
+    repeated = [name for name in names if name in sample.cells.get(name, ())]
+    words = [name for name in repeated if number_of(name) is None]
+    all_are_numbers = None not in map(number_of, names)
+    if not repeated or {*map(_last_part, names)} & usual_names():
+        return
+    if all_are_numbers or (words and 2 * len(repeated) >= len(names)):
+        raise OutcomeError(
+            f"a table must have names of its columns in the first row; got {shown(names)}, which "
+            "look like a trial. Write a row of names above it, such as "
+            "system,question,trial,outcome."
+        )
 
 
 def as_tuple(name: Any) -> tuple[Any, ...]:
@@ -570,47 +620,31 @@ def _unclear_roles(
              "none has a usual name") for role, candidates in unclear.items()]  # fmt: skip
     empty = [name for name in sample.names if name not in names]
     nothing = f" (nothing is in {shown(empty, 100)[1:-1]})" * bool(empty)
-    taken = [*named.values(), *roles.values()]
+    taken = columns_of({**named, **roles}, *named, *roles)
     marked = [name for name in sample.marked() if name not in taken]
     proposed: dict[str, Any] = {
         role: next(iter(candidates), ...) for role, candidates in unclear.items()
     }
     hints = f"Marks are in {shown(marked, 160)[1:-1]}. " * (
         bool(marked) and "outcome" in unclear)  # fmt: skip
+    ids: list[Any] = []
+    if unclear.get("question") == []:
+        ids = _likely_questions(sample, names, columns_of(roles, "system"), [*taken, *marked])
+        proposed |= {"question": ids[0]} if len(ids) == 1 else {}
     if unclear.get("outcome") == []:
-        proposed["outcome"] = _likely_outcome(sample, marked, roles.keys() | named.keys())
-        counts = _counts_of_systems(sample, taken)
-        counts = counts or ({} if marked else _likely_counts(sample, taken))
-        if counts:
-            guessed = [name for own in counts.values() if own is not ...
-                       for name in (own if isinstance(own, list) else [own])]  # fmt: skip
-            marked = []
-            hints = f"Counts or rates may be in {shown(guessed)[1:-1]}. "
-            hints += "Trials may be one number for all questions. " * (counts.get("trials") is ...)
+        instead, found = _instead_of_outcome(sample, {**proposed, **roles}, marked, taken)
+        hints = instead or hints
+        if "outcome" not in found:
             del proposed["outcome"]
-            proposed |= counts
-    ids = [] if unclear.get("question") != [] else [
-        name for name in names
-        if re.search("_(id|name|key)$", normalized_name(name)) and name not in taken
-        and 1 < len(sample.distinct(name)) < len(sample)
-        and not _is_one_to_one(sample, name, columns_of(roles, "system"))
-    ]  # fmt: skip
+        proposed |= found
     hints += f"Ids that come more than once are in {shown(ids, 160)[1:-1]}. " * bool(ids)
-    proposed |= {"question": ids[0]} if len(ids) == 1 else {}
+    first = _as_systems_or_trials(sample, roles, proposed, marked) if of_file else []
     pieces: list[Any] = [
         f"the table must have {', and '.join(rules)} among {shown(list(names), 400)}{nothing}. "
-        f"{hints}Name {'them' if len(unclear) > 1 else 'it'}: ",
-        Argument("columns", proposed, "tally"),
+        f"{hints}", *first, f"{'n' if first else 'N'}ame "
+        f"{'them' if len(unclear) > 1 else 'it'}: ",
+        *_with_scores(sample, proposed),
     ]  # fmt: skip
-    beside = [name for name in marked if name in sample.names]
-    if (
-        of_file
-        and "outcome" in unclear
-        and len(beside) > 1
-        and sample.tell_apart(columns_of(roles, "question", "trial"))
-    ):
-        pieces += ["; or, if each column of marks is a system: ", Argument("wide", True), " with ",
-                   Argument("columns", {"outcome": beside})]  # fmt: skip
     parents: dict[str, list[str]] = {}  # by a field of marks, the objects that have it
     for name in marked:
         parent, _, field = str(name).rpartition(".")
@@ -618,20 +652,128 @@ def _unclear_roles(
             parents.setdefault(field, []).append(parent)
     shared = [field for field, objects in parents.items() if len(objects) > 1]
     if of_file and "question" in roles and shared:
-        pieces += ["; or, if each object is a system: ", Argument("wide", True), " with ",
+        pieces += ["; or, if each object is a system: ", Argument("wide", True),
                    Argument("columns", {"outcome": shared[0]})]  # fmt: skip
     if unclear.get("question") == []:
         within = [str(name) for name in names
                   if any(str(path).startswith(f"{name}[].") for path in sample.cells)]  # fmt: skip
         if within and of_file:
             pieces += ["; or, if records are within it: ", Argument("records", within[0])]
-        as_one_question = {**{name: value for name, value in proposed.items()}, "question": ONE}
-        pieces += ["; or, if all rows are trials of one question: ",
-                   Argument("columns", as_one_question, "tally")]  # fmt: skip
-    of_trial = "; if the first row is a trial, write a row of names above it" * any(
-        number_of(name) is not None for name in names
-    )
-    return OutcomeError(*pieces, f"{of_trial}; if two share a name, rename one.")
+        if proposed["question"] is ...:
+            pieces += ["; or, if all rows are trials of one question: ",
+                       *_with_scores(sample, {**proposed, "question": ONE})]  # fmt: skip
+    return OutcomeError(*pieces, ".")
+
+
+def _as_systems_or_trials(
+    sample: Sample, roles: Mapping[str, Any], proposed: Mapping[str, Any], marked: list[Any]
+) -> list[Any]:
+    """Return what to propose if each of several columns of marks is a system, or a trial."""
+    beside = [name for name in marked if name in sample.names]
+    keys = columns_of({**proposed, **roles}, "question", "trial")
+    told_apart = sample.tell_apart([name for name in keys if name is not ...])
+    if proposed.get("outcome") is not ... or len(beside) < 2 or not told_apart:
+        return []
+    columns = Argument("columns", {**proposed, "outcome": beside})
+    as_trials = [] if "trial" in roles else ["if each is a trial: ", columns, "; "]
+    return ["If each column of marks is a system: ", Argument("wide", True), columns, "; ",
+            *as_trials, "or "]  # fmt: skip
+
+
+def _instead_of_outcome(
+    sample: Sample, roles: Mapping[str, Any], marked: list[Any], taken: Labels
+) -> tuple[str, dict[str, Any]]:
+    """Return what a table without a usual outcome column may hold, and columns to propose."""
+    counts = _counts_of_systems(sample, taken)
+    if not counts and not marked and not _has_several_rows_each(sample, roles):
+        counts = _likely_counts(sample, taken)
+    if counts:
+        guessed = [name for own in counts.values() if own is not ...
+                   for name in (own if isinstance(own, list) else [own])]  # fmt: skip
+        hints = f"Counts or rates may be in {shown(guessed)[1:-1]}. "
+        return hints + "Trials may be one number for all questions. " * (
+            counts.get("trials") is ...), counts  # fmt: skip
+    if marked:
+        return "", {"outcome": _likely_outcome(sample, marked, roles.keys())}
+    free = [name for name in sample.names if name not in taken]
+    predictions = [name for name in free if normalized_name(name) in _PREDICTION_NAMES]
+    references = [name for name in free if normalized_name(name) in REFERENCE_NAMES]
+    if not predictions and len(references) == 2:  # of which "answer" is what was answered
+        predictions = [name for name in references if normalized_name(name) == "answer"]
+        references = [name for name in references if name not in predictions]
+    if len(predictions) == len(references) == 1:
+        hints = f"A trial is right where {predictions[0]!r} equals {references[0]!r}. "
+        return hints, {"answer": predictions[0], "reference": references[0]}
+    likely = [] if roles.get("question", ...) is ... else _likely_scores(sample, roles, free)
+    if len(likely) != 1:
+        return "", {"outcome": ...}
+    return f"Scores may be in {likely[0]!r}. ", {"outcome": likely[0]}
+
+
+def _has_several_rows_each(sample: Sample, roles: Mapping[str, Any]) -> bool:
+    """Return whether rows are single trials: numbered, or several of a question of a system."""
+    if "trial" in roles or roles.get("question", ...) is ...:
+        return "trial" in roles
+    return not sample.tell_apart(columns_of(roles, "system", "question"))
+
+
+def _likely_scores(sample: Sample, roles: Mapping[str, Any], free: Labels) -> list[Any]:
+    """Return the columns that may be scores: numbers or few words that differ within a question.
+
+    A column with each of its values in as many rows numbers trials or names conditions. Other
+    measurements, such as times, are taken only if there is nothing else.
+    """
+    question = columns_of(roles, "question")
+    questions = len(set(sample.rows(question)))
+    differing = [
+        name
+        for name in free
+        if normalized_name(name) not in (*PROMPT_NAMES, *REFERENCE_NAMES)
+        and 1 < len(sample.distinct(name))
+        and (None not in map(number_of, sample.distinct(name)) or len(sample.distinct(name)) <= 8)
+        and (questions == len(sample) or len(set(sample.rows([*question, name]))) > questions)
+        and not _is_balanced(sample, name)
+    ]
+    others = [
+        name
+        for name in differing
+        if not (_MEASUREMENT_NAME.search(normalized_name(name)) or is_better_lower(name))
+    ]
+    return others or differing
+
+
+def _is_balanced(sample: Sample, name: Any) -> bool:
+    """Return whether several values of a column are in as many rows each, more than one."""
+    rows = Counter(sample.cells[name]).values()
+    return min(rows) == max(rows) > 1
+
+
+def _with_scores(sample: Sample, proposed: Mapping[str, Any]) -> list[Any]:
+    """Return the arguments for proposed columns, with scores where outcomes are no marks."""
+    name = proposed.get("outcome")
+    texts = sample.distinct(name) if isinstance(name, str) else []
+    if not texts or word_scores(texts) or sample.are_marks(name):
+        return [Argument("columns", dict(proposed), "tally")]
+    columns = Argument("columns", dict(proposed), "tally")
+    if None in map(number_of, texts):
+        return [columns, *ways_to_score([outcome_of(text) for text in texts], {})]
+    lower = [Argument("better", "lower", "tally")] * is_better_lower(name)
+    return [columns, Argument("scores", "numbers", "tally"), *lower]
+
+
+def _likely_questions(sample: Sample, names: Labels, system: Labels, taken: Labels) -> list[Any]:
+    """Return the columns that may be questions: by names of ids, else by their values.
+
+    By values it is the column with the most values, if each is in as many rows.
+    """
+    repeated = [name for name in names if name not in taken
+                and 1 < len(sample.distinct(name)) < len(sample)
+                and not _is_one_to_one(sample, name, system)]  # fmt: skip
+    ids = [name for name in repeated if re.search("_(id|name|key)$", normalized_name(name))]
+    if ids or not repeated:
+        return ids
+    most = max(repeated, key=lambda name: len(sample.distinct(name)))
+    return [most] if _is_balanced(sample, most) and len(sample.distinct(most)) > 4 else []
 
 
 def _likely_outcome(sample: Sample, marked: list[str], known: Collection[str]) -> Any:
@@ -680,6 +822,8 @@ def _count_role(sample: Sample, name: Any, least: float = 2.0) -> str:
     numbers = [number for number in map(share_of, texts) if number is not None]
     if not numbers or len(numbers) < len(texts) or _MEASUREMENT_NAME.search(normalized):
         return ""
+    if all(text.endswith("%") for text in texts):
+        return "rate"
     if _RATE_NAME.search(normalized) and (_MARK_NAME.search(normalized) or "acc" in normalized):
         return "rate"
     if not all(map(float.is_integer, numbers)) or max(numbers) < least:
@@ -696,6 +840,10 @@ def _likely_counts(sample: Sample, taken: Collection[Any]) -> dict[str, Any]:
         if name not in taken:
             likely.setdefault(_count_role(sample, name), name)
     likely.pop("", None)
+    percentages = [name for name in sample.names if name not in taken
+                   and all(text.endswith("%") for text in sample.distinct(name))]  # fmt: skip
+    if len(percentages) > 1:  # of systems side by side
+        return {"rate": percentages, "trials": likely.get("trials", ...)}
     if "rate" in likely:
         return {"rate": likely["rate"], "trials": likely.get("trials", ...)}
     if {"successes", "failures"} <= likely.keys():
@@ -770,6 +918,8 @@ def doubts(
     if "trial" not in named:
         all_doubts.append(_trial_label_doubt(sample, roles))
     all_doubts.append(_row_number_doubt(sample, roles, unused))
+    all_doubts.append(_other_marks_doubt(sample, roles, unused))
+    all_doubts.append(_answer_doubt(sample, roles))
     max_doubts = 3  # on one data card
     return list(filter(None, all_doubts))[:max_doubts]
 
@@ -904,6 +1054,44 @@ def _row_number_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) 
                 f"each value of {shown(name)} has {max(repeats)} rows; are they its trials? Then "
                 "name it: ", Argument("columns", {"question": name}), ".",
             )  # fmt: skip
+    return ()
+
+
+def _other_marks_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
+    """Return a doubt if columns beside an outcome of an unusual name hold marks as well.
+
+    They may be other systems where none is known, or other trials where names differ in a number.
+    """
+    outcome = roles.get("outcome")
+    if isinstance(outcome, tuple) or not sample.are_marks(outcome):
+        return ()
+    if _last_part(outcome) in usual_names("outcome"):
+        return ()
+    stem = str(outcome).rstrip("0123456789")
+    others = [name for name in unused if sample.are_marks(name) and len(sample.distinct(name)) > 1]
+    same_stem = [name for name in others if str(name).rstrip("0123456789") == stem]
+    together: list[Any] = [Argument("columns", {"outcome": [outcome, *(same_stem or others)]})]
+    if same_stem and "trial" not in roles:
+        kind = "trial"
+    elif others and "system" not in roles:
+        kind, together = "system", [Argument("wide", True), *together]
+    else:
+        return ()
+    listed = shown(same_stem or others, 100)[1:-1]
+    return (f"{listed} hold marks as well and are left out; is each of them a {kind}? Then name "
+            f"them: ", *together, ".")  # fmt: skip
+
+
+def _answer_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
+    """Return a doubt if the outcomes are words that a column of right answers holds as well."""
+    outcome = roles.get("outcome")
+    texts = {*sample.distinct(outcome)}  # none of several columns
+    for name in sample.names if None in map(number_of, texts) else ():
+        if normalized_name(name) in REFERENCE_NAMES and texts & {*sample.distinct(name)}:
+            return (f"{shown(outcome)} holds what {shown(name)} holds, which may be the right "
+                    "answer; is a trial right where both are equal? Then name them: ",
+                    Argument("columns", {"answer": outcome, "reference": name}), ".",
+                    )  # fmt: skip
     return ()
 
 

@@ -80,10 +80,11 @@ def tally(
     systems, questions : sequence, optional
         Labels; default ``"system"`` (or 0, 1, ...) and 0, 1, ....
     scores : mapping, "numbers", or (low, high), optional
-        Score of every outcome that may occur, as in ``{"I": 0, "C": 1}``. Default ``{0: 0, 1: 1}``
-        (False and True count as 0 and 1). ``"numbers"``: outcomes are numbers, and their own
-        scores, such as rewards, F1 or seconds; ``(0, 1)``: numbers between these ends. Of more than
-        51 different numbers 51 levels are kept, and each number moves to one beside it
+        Score of every outcome that may occur, as in ``{"I": 0, "C": 1}``; None for one that stands
+        for a missing outcome, as in ``{"fail": 0, "pass": 1, "error": None}``. Default
+        ``{0: 0, 1: 1}`` (False and True count as 0 and 1). ``"numbers"``: outcomes are numbers, and
+        their own scores, such as rewards, F1 or seconds; ``(0, 1)``: numbers between these ends. Of
+        more than 51 different numbers 51 levels are kept, and each number moves to one beside it
         (docs/answers_and_grades.md).
     success : str, optional
         Rule on the scores, as in ``"score >= 0.8"`` or ``"score <= 30"``, by which outcomes are

@@ -127,9 +127,36 @@ def is_category(value: object) -> bool:
     return isinstance(value, str | Real | Decimal | np.bool_) and not is_duration
 
 
+class ScoresAndMissing(dict[Any, float]):
+    """Scores of outcomes, beside outcomes that stand for a missing one.
+
+    Parameters
+    ----------
+    scores : mapping
+        The score of every outcome, None for those that stand for a missing one.
+
+    Examples
+    --------
+    >>> scores = ScoresAndMissing({"pass": 1.0, "fail": 0.0, "timeout": None})
+    >>> scores, outcome_codes(scores)
+    ({'pass': 1.0, 'fail': 0.0}, {'pass': 0, 'fail': 1, 'timeout': -1})
+    """
+
+    def __init__(self, scores: Mapping[Any, Any]) -> None:
+        super().__init__({label: score for label, score in scores.items() if score is not None})
+        self.missing = [label for label, score in scores.items() if score is None]
+
+
+def outcome_codes(scores: Scores) -> dict[Any, int]:
+    """Return the code of every outcome that is scored, or stands for a missing one."""
+    missing = scores.missing if isinstance(scores, ScoresAndMissing) else ()
+    return {label: code for code, label in enumerate(scores)} | dict.fromkeys(missing, CODE_MISSING)
+
+
 def check_scores(scores: object) -> Scores:
     """Return a valid mapping of outcomes to scores, or refuse it."""
-    if not isinstance(scores, Mapping) or len(scores) < 2:
+    valid = isinstance(scores, Mapping) and sum(score is not None for score in scores.values()) >= 2
+    if not isinstance(scores, Mapping) or not valid:
         raise OutcomeError(
             "scores", " must map at least two outcomes to numbers, as in ",
             Argument("scores", {"I": 0, "C": 1}), f"; got {shown(scores)}. For numbers as they "
@@ -151,18 +178,19 @@ def check_scores(scores: object) -> Scores:
                 f"scores must name outcomes that differ as text; got {shown(same_text)} and "
                 f"{shown(label)}. Rename one of them."
             )
-        if not _is_finite(score):
+        if score is not None and not _is_finite(score):
             raise OutcomeError(
                 f"scores must be finite numbers; got {shown(score)} for {shown(label)}."
             )
-    values = [float(score) for score in scores.values()]
+    values = [float(score) for score in scores.values() if score is not None]
     gaps = np.diff(np.unique(values))
     if max(map(abs, values)) > _MAX_ABS_SCORE or (gaps < 1.0 / _MAX_ABS_SCORE).any():
         raise OutcomeError(
             f"scores must lie within ±{_MAX_ABS_SCORE:g} and differ by {1.0 / _MAX_ABS_SCORE:g} or "
             f"more, or not at all; got {shown(values)}. Rescale them."
         )
-    return dict(zip(scores, values, strict=True))
+    scale = {label: None if score is None else float(score) for label, score in scores.items()}
+    return ScoresAndMissing(scale)
 
 
 def word_scores(outcomes: Iterable[object]) -> Scores:
@@ -187,10 +215,81 @@ def word_scores(outcomes: Iterable[object]) -> Scores:
     return {}
 
 
+def outcome_of(text: str) -> bool | float | str:
+    """Return the outcome that a text stands for, as files are read: a number, true/false, or text.
+
+    Examples
+    --------
+    >>> [outcome_of(text) for text in ("1", "0.5", "TRUE", "timeout")]
+    [1, 0.5, True, 'timeout']
+    """
+    number = number_of(text)
+    if number is None or math.isnan(number):
+        return {"true": True, "false": False}.get(text.lower(), text)
+    return int(number) if number.is_integer() else number
+
+
+def scores_of_words(outcomes: Collection[object]) -> dict[Any, float]:
+    """Return the scores of those outcomes that are words or numbers for right and wrong.
+
+    If not both occur, none is taken as such.
+
+    Examples
+    --------
+    >>> scores_of_words(["ERROR", "FAILED", "PASSED"]), scores_of_words(["PASSED", "ERROR"])
+    ({'FAILED': 0.0, 'PASSED': 1.0}, {})
+    """
+    wrong, right = ({*words} for words in zip(*_WORDS, ("0", "1"), ("false", "true"), strict=True))
+    scores = {
+        mark: float(str(mark).lower() in right)
+        for mark in outcomes
+        if str(mark).lower() in wrong | right
+    }
+    return scores if len({*scores.values()}) == 2 else {}
+
+
 _WORDS = (
     ("no", "yes"), ("fail", "pass"), ("failed", "passed"), ("incorrect", "correct"),
-    ("wrong", "right"), ("failure", "success"),
+    ("wrong", "right"), ("failure", "success"), ("bad", "good"), ("unsolved", "solved"),
+    ("unresolved", "resolved"), ("rejected", "accepted"), ("loss", "win"),
 )  # fmt: skip
+
+
+def ways_to_score(outcomes: Collection[Any], scores: Scores) -> tuple[str | Argument, ...]:
+    """Return the scores to propose for the outcomes that occur, and what the others may mean.
+
+    Outcomes that neither have a score nor are words for right and wrong count as wrong or stand for
+    a missing one; two unknown words are right and wrong, or wrong and right.
+
+    Examples
+    --------
+    >>> print(Message(*ways_to_score(["no", "yes", "?"], {})).written(lambda a: str(a.value)))
+    {'no': 0.0, 'yes': 1.0, '?': 0.0}; or, if '?' was not run, {'no': 0.0, 'yes': 1.0, '?': None}
+    ignore
+    >>> print(Message(*ways_to_score(["ja", "nein"], {})))
+    bayesatk.tally(data, scores={'ja': 1, 'nein': 0}), or bayesatk.tally(data, scores={'ja': 0,
+    'nein': 1}) if 'nein' is right
+    """
+    if len(outcomes) < 2:
+        return (Argument("scores", {**scores, **dict.fromkeys(outcomes, ...)}, "tally"),)
+    known = {label: scores[label] for label in outcomes if label in scores}
+    known |= scores_of_words([label for label in outcomes if label not in known])
+    others = [label for label in outcomes if label not in known]
+    if {0.0, 1.0} <= {*known.values()} and others and {*map(number_of, others)} == {None}:
+        names = ", ".join(map(shown, others))
+        as_missing = Argument("scores", {**known, **dict.fromkeys(others)}, "tally")
+        return (
+            Argument("scores", {**known, **dict.fromkeys(others, 0.0)}, "tally"),
+            f"; or, if {names} {'was' if len(others) == 1 else 'were'} not run, ",
+            as_missing, Argument("missing", "ignore", "tally"),
+        )  # fmt: skip
+    if len(others) == 2 and not known and None in map(number_of, others):
+        first, second = others
+        return (
+            Argument("scores", {first: 1.0, second: 0.0}, "tally"), ", or ",
+            Argument("scores", {first: 0.0, second: 1.0}, "tally"), f" if {shown(second)} is right",
+        )  # fmt: skip
+    return (Argument("scores", {**known, **dict.fromkeys(others, ...)}, "tally"),)
 
 
 def is_split(shares: Array) -> bool:

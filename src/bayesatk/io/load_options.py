@@ -79,7 +79,8 @@ def as_option(name: str, value: object) -> str:
         value = ":".join(map(source_of, value))
     if isinstance(value, Mapping):
         values = [
-            f"{shlex.quote(str(label))}={_value(entry, name)}" for label, entry in value.items()
+            f"{shlex.quote(str(label))}={_value(entry, 'number' if label == 'trials' else name)}"
+            for label, entry in value.items()
         ]
     else:
         values = [
@@ -92,6 +93,8 @@ def _value(value: object, name: str) -> str:
     """Return a value quoted for a shell; a placeholder in capitals for `...`."""
     if value is ...:
         return {"columns": "NAME", "scores": "SCORE"}.get(name, name.upper())
+    if value is None:
+        return "missing"
     if isinstance(value, list):  # several columns, or values of one
         return ",".join(_value(element, name) for element in value)
     return shlex.quote(value if isinstance(value, str) else source_of(value))

@@ -25,7 +25,14 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data import long_tables
 from bayesatk.data.columns import Columns, Picked
 from bayesatk.data.roles import KEY, MAX_SCANNED_ROWS, Sample, normalized_name, usual_names
-from bayesatk.data.validation import NumberScale, OutcomeError, Scores, number_of, shown
+from bayesatk.data.validation import (
+    NumberScale,
+    OutcomeError,
+    Scores,
+    number_of,
+    outcome_codes,
+    shown,
+)
 from bayesatk.io.json_stream import decoded, members, parsed_lines, placed_records, value_at
 from bayesatk.io.sources import budget_in_use, max_value_size, open_regular_file, too_large
 
@@ -335,7 +342,7 @@ def _numeric_outcomes(scores: Scores) -> dict[Decimal, object]:
     """Return the numeric outcomes of the scores by their exact decimal values."""
     labels_by_text = {
         str(int(label)) if isinstance(label, bool) else str(label): label
-        for label in scores
+        for label in outcome_codes(scores)
         if not isinstance(label, str)
     }
     return {Decimal(text): label for text, label in labels_by_text.items() if is_number(text)}

@@ -27,7 +27,7 @@ from bayesatk.data.roles import (
     usual_columns,
     usual_names,
 )
-from bayesatk.data.validation import NumberScale, OutcomeError, Scores, number_of, shown
+from bayesatk.data.validation import NumberScale, OutcomeError, Scores, number_of, share_of, shown
 from bayesatk.io.log_rows import ReadOptions, several_systems
 from bayesatk.io.record_tables import (
     parquet_blocks,
@@ -149,7 +149,7 @@ def _holds_marks(texts: Sequence[str], scores: Scores) -> bool:
     """
     marks = {"true", "false", *(str(label).lower() for label in scores)}
     return {*texts} <= {"C", "I"} or any(
-        text[0] == "[" or text.strip().lower() in marks or number_of(text) is not None
+        text[0] == "[" or text.strip().lower() in marks or share_of(text) is not None
         for text in texts
     )
 
