@@ -523,7 +523,7 @@ REFUSED = {
     "evaluate {runs} -m pass@1 -o no/x.nc": "a folder that exists",
     "evaluate {runs} -m plurality@2": "Use --answers, or",
     "evaluate {runs} -m plurality@2 --pooling none": "Use --answers, or",
-    "evaluate {graded} -m pass@1": "--score C=1 --score D=0, or --score C=0 --score D=1",
+    "evaluate {graded} -m pass@1": "--score C=1 --score D=0 if 'C' is right, or --score C=0",
     "evaluate {logs}/inspect/two_scorers.eval -m pass@1": "--scorer graded",
     "evaluate {logs}/inspect/errors.eval -m pass@1": "--missing ignore leaves them out",
     "evaluate {logs}/inspect/arithmetic_a.eval -m pass@1 --task sums":

@@ -215,7 +215,7 @@ PROPOSED = {
     ),
     "ids that come more than once": Table(
         "run_id,maze_id,agent_type,success  r0A,m0,A,0  r0B,m0,B,1  r1A,m1,A,1  r1B,m1,B,1",
-        [("Ids that come more than once are in 'maze_id'", "columns"), ("'agent_type'", "columns")],
+        [("in 'maze_id'. Each of 'agent_type' has as many rows", "columns")],
         "A: m0 0/1, m1 1/1; B: m0 1/1, m1 1/1",
     ),
     "records without a question": Table(
@@ -307,6 +307,32 @@ PROPOSED = {
     "percentages of trials": Table(
         "model,item,seed,score_pct  a,x,0,68.5  a,x,1,60  b,x,0,10  b,x,1,20.5",
         [("Scores may be in 'score_pct'", "columns", "scores")],
+    ),
+    "systems and numbers of two trials in columns of unusual names": Table(
+        "Modell,Aufgabe,Versuch,done  a,1,0,1  a,1,1,0  a,2,0,0  a,2,1,0  a,3,0,1  a,3,1,1"
+        "  a,4,0,0  a,4,1,0  a,5,0,1  a,5,1,1  b,1,0,1  b,1,1,1  b,2,0,1  b,2,1,0  b,3,0,0"
+        "  b,3,1,1  b,4,0,0  b,4,1,0  b,5,0,0  b,5,1,0",
+        [("Each of 'Modell' has as many rows of every question", "columns")],
+        "a: 1 1/2, 2 0/2, 3 2/2, 4 0/2, 5 2/2; b: 1 2/2, 2 1/2, 3 1/2, 4 0/2, 5 0/2",
+    ),
+    "systems that are temperatures": Table(
+        "model,temperature,task,passed  a,0.0,x,1  a,0.0,x,1  a,0.7,x,0  a,0.7,x,1"
+        "  a,0.0,y,1  a,0.0,y,1  a,0.7,y,0  a,0.7,y,0",
+        [("differ in column 'temperature'", "columns")],
+        "a / 0.0: x 2/2, y 2/2; a / 0.7: x 1/2, y 0/2",
+    ),
+    "marks of two judges": Table(
+        "model,task,run,judge_a,judge_b  m,x,0,1,1  m,x,1,0,1  m,y,0,0,0  m,y,1,1,1",
+        [(", or ", "columns")], "x 2/2, y 1/2",
+    ),
+    "signs for marks": Table(
+        "model,task,ok_  a,x,✓  a,x,✗  a,y,✗", [("Marks are in 'ok_'", "columns")], "x 1/2, y 0/1",
+    ),
+    "cells between bars": Table("task|passed  x|1  x|0  y|1", [], "x 1/2, y 1/1"),
+    "a number of trials that was not filled in": Table(
+        "question,model,acc  x,a,0.5  y,a,1.0",
+        [("number of trials beside a rate", {"columns": {"trials": 4}})], "x 2/4, y 4/4",
+        options={"columns": {"rate": "acc", "trials": "NUMBER"}},
     ),
     "seconds alone": Table(
         "model,task,trial,seconds  a,x,0,3.5  a,x,1,4  b,x,0,2  b,x,1,9",
@@ -585,6 +611,18 @@ REFUSED = {
                                "Marks are in 'verdict'\\."),
     "a mark that ends like a rate": ("task,generated_ok  a,1  b,0", {},
                                      "Marks are in 'generated_ok'"),
+    "numbered trials of systems side by side": (
+        "task,a_1,a_2,b_1,b_2  x,1,0,1,1  y,0,0,1,0", {}, "If each column of marks is a system",
+        "numbered trials of several systems, write a row for each system and question"),
+    "files that were joined": ("task,passed  x,1  task,passed  y,0", {},
+                               "row 3.*repeats the names of the columns"),
+    "a remark above the names": ("# exported  task,passed  x,1", {},
+                                 "remove lines above the names of the columns"),
+    "decimal commas": ("task;score  x;0,25  x;0,5", {}, "decimal point in place of the comma"),
+    "successes and trials in a cell": ("task,solved  x,1/4  y,4/4", {},
+                                       "the successes and the trials of '1/4' in a column each"),
+    "lists of objects": ('{"id": "x", "r": [{"a": 1}]}  {"id": "y", "r": [{"a": 2}]}', {},
+                         "one outcome column.*columns=\\{'outcome': \\.\\.\\.\\}"),
     "nothing": ("trial,condition,success  1,a,  2,a,", {}, "nothing is in 'success'"),
     "maybe": ("q,correct  a,yes  b,maybe", {}, "'maybe' at row 3"),
     "capitals like no word": ("q,correct  a,yes  b,YeS", {}, "'YeS' at row 3"),
@@ -792,6 +830,19 @@ def test_what_a_named_outcome_may_be_instead(tmp_path):
     _, _, proposed = said.partition("is a trial right where both are equal")
     data = bk.load(path, columns=remedy(proposed, "columns"))
     assert cells(data) == "a: x 1/1, y 0/1; b: x 0/1, y 1/1"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "windows-1252"])
+def test_text_that_is_not_utf8_is_converted_by_what_is_said(tmp_path, monkeypatch, encoding):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "essai.csv"
+    path.write_bytes("task,passed\ntâche,1\n".encode(encoding))
+    said = " ".join(run("doctor", path).stdout.split())
+    assert "must be UTF-8 text" in said
+    command = said.partition("perhaps by: ")[2].removesuffix(".").removeprefix("iconv ")
+    _, written_in, _, _, source, _, target = shlex.split(command)
+    Path(target).write_bytes(Path(source).read_bytes().decode(written_in).encode("utf-8"))
+    assert cells(bk.load(target)) == "tâche 1/1"
 
 
 def test_very_many_scores_are_not_listed(tmp_path):

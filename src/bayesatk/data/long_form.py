@@ -7,6 +7,7 @@ positions too; in an array they are given by the index, so that 10^8 trials take
 """
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -337,6 +338,7 @@ def unscored_outcome(
 ) -> OutcomeError:  # fmt: skip
     """Return the error for an outcome without a score, with remedies for all such `values`."""
     allowed = "one of " + ", ".join(shown(label) for label in scores)
+    otherwise: tuple[str | Argument, ...] = ()
     remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
     if isinstance(scores, NumberScale):
         allowed, remedy = scores.words, ("Correct it, or change ", Argument("scores"), ".")
@@ -346,15 +348,15 @@ def unscored_outcome(
             mark.item() if isinstance(mark, np.generic) else mark for mark in marks
         )
         max_listed = 8  # in a message
-        remedy = ()
-        if len(keys) <= max_listed:
+        remedy = otherwise = _numbers_written_otherwise(value)
+        if not remedy and len(keys) <= max_listed:
             remedy = ("Score every outcome that may occur: ", *ways_to_score(keys, scores), ".")
         if _number_of_outcome(value) is not None:
             numbers = Argument("scores", "numbers", "tally")
             keep_numbers = " " * bool(remedy) + "Keep numbers as they are: "
             remedy += (keep_numbers, numbers, *_threshold_remedy(values))
     second_outcome = "" if second is None else f", and neither is {shown(second[0])} at {second[1]}"
-    if Argument("missing", "ignore", "tally") not in remedy:
+    if Argument("missing", "ignore", "tally") not in remedy and not otherwise:
         remedy += (
             " Write an unknown or failed one as None (in CSV, leave its cell empty), and use ",
             Argument("missing", "ignore", "tally"), ".",
@@ -362,6 +364,24 @@ def unscored_outcome(
     return OutcomeError(
         f"outcome {shown(value)} at {where} is not {allowed}{second_outcome}. ", *remedy
     )
+
+
+def _numbers_written_otherwise(value: object) -> tuple[str | Argument, ...]:
+    """Return the remedy for texts such as 3/4, of successes and trials, and 0,75.
+
+    Examples
+    --------
+    >>> _numbers_written_otherwise("0,75")[0]
+    "Write a decimal point in place of the comma of '0,75', and keep numbers as they are: "
+    """
+    if isinstance(value, str) and re.fullmatch(r"\d+ ?/ ?\d+", value):
+        columns = Argument("columns", {"successes": ..., "trials": ...}, "tally")
+        return (f"Write the successes and the trials of {shown(value)} in a column each: ",
+                columns, ".")  # fmt: skip
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d+,\d+", value):
+        text = f"Write a decimal point in place of the comma of {shown(value)}, and keep numbers "
+        return text + "as they are: ", Argument("scores", "numbers", "tally"), "."
+    return ()
 
 
 def _threshold_remedy(values: Sequence[Any]) -> tuple[str | Argument, ...]:

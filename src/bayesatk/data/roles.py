@@ -89,7 +89,8 @@ LABELS = ("system", "question", "trial")  # roles that may be given to several c
 CONDITIONS = {
     *"agent_type approach arm cond condition config configuration experiment framework".split(),
     *"harness judge method mode pipeline policy profile prompt_version provider regime".split(),
-    *"scaffold setting strategy technique treatment variant".split(),
+    *"reasoning_effort scaffold setting strategy technique temperature top_p treatment".split(),
+    *"variant".split(),
 }
 # Names of columns that each hold one trial of the question of the row.
 _TRIAL_COLUMN = re.compile("(trial|run|attempt|repeat|rollout|sample|seed|epoch|try|pass)_?[0-9]+")
@@ -560,6 +561,11 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
             f"columns must name roles; {shown(unknown[0])} is none. Roles are {', '.join(ROLES)}. "
             "Leave a column without a role out."
         )
+    if "rate" in named and named.get("trials", "NUMBER") == "NUMBER":  # as messages propose it
+        raise OutcomeError(
+            "columns must give the number of trials beside a rate, one for all questions or a "
+            "column: ", Argument("columns", {"rate": named["rate"], "trials": 10}), ".",
+        )  # fmt: skip
     if not valid:
         absent = [part for name in named.values() for part in columns_named(name, names)
                   if isinstance(part, str) and part not in names]  # fmt: skip
@@ -569,11 +575,6 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
             f"columns must map {', '.join(ROLES)} to names in the table; got {shown(columns, 200)} "
             f"for a table with columns {shown(list(sample.names), 400)}.{meant}"
         )
-    if "rate" in named and "trials" not in named:
-        raise OutcomeError(
-            "columns must give the number of trials beside a rate, one for all questions or a "
-            "column: ", Argument("columns", {"rate": named["rate"], "trials": 10}), ".",
-        )  # fmt: skip
     used = [part for role, name in named.items() if role != "content" for part in as_tuple(name)]
     counts = {*COUNTS} & named.keys()
     of_systems = {len(as_tuple(named[role])) for role in ("rate", "successes", "failures")
@@ -638,22 +639,19 @@ def _unclear_roles(
             del proposed["outcome"]
         proposed |= found
     hints += f"Ids that come more than once are in {shown(ids, 160)[1:-1]}. " * bool(ids)
+    systems = _likely_systems(sample, {**roles, **proposed}, taken)
+    if len(systems) == 1:
+        hints += f"Each of {systems[0]!r} has as many rows of every question. "
+        proposed["system"] = systems[0]
     first = _as_systems_or_trials(sample, roles, proposed, marked) if of_file else []
     pieces: list[Any] = [
         f"the table must have {', and '.join(rules)} among {shown(list(names), 400)}{nothing}. "
         f"{hints}", *first, f"{'n' if first else 'N'}ame "
         f"{'them' if len(unclear) > 1 else 'it'}: ",
-        *_with_scores(sample, proposed),
+        *_with_scores(sample, proposed, marked),
     ]  # fmt: skip
-    parents: dict[str, list[str]] = {}  # by a field of marks, the objects that have it
-    for name in marked:
-        parent, _, field = str(name).rpartition(".")
-        if parent in sample.names:
-            parents.setdefault(field, []).append(parent)
-    shared = [field for field, objects in parents.items() if len(objects) > 1]
-    if of_file and "question" in roles and shared:
-        pieces += ["; or, if each object is a system: ", Argument("wide", True),
-                   Argument("columns", {"outcome": shared[0]})]  # fmt: skip
+    if of_file and "question" in roles:
+        pieces += _as_objects(sample, marked)
     if unclear.get("question") == []:
         within = [str(name) for name in names
                   if any(str(path).startswith(f"{name}[].") for path in sample.cells)]  # fmt: skip
@@ -661,7 +659,7 @@ def _unclear_roles(
             pieces += ["; or, if records are within it: ", Argument("records", within[0])]
         if proposed["question"] is ...:
             pieces += ["; or, if all rows are trials of one question: ",
-                       *_with_scores(sample, {**proposed, "question": ONE})]  # fmt: skip
+                       *_with_scores(sample, {**proposed, "question": ONE}, marked)]  # fmt: skip
     return OutcomeError(*pieces, ".")
 
 
@@ -675,9 +673,30 @@ def _as_systems_or_trials(
     if proposed.get("outcome") is not ... or len(beside) < 2 or not told_apart:
         return []
     columns = Argument("columns", {**proposed, "outcome": beside})
-    as_trials = [] if "trial" in roles else ["if each is a trial: ", columns, "; "]
+    as_trials = ["if each is a trial: ", columns, "; "]
+    if len({str(name).rstrip("0123456789") for name in beside}) > 1 and all(
+        str(name)[-1].isdecimal() for name in beside
+    ):
+        as_trials = ["if they are numbered trials of several systems, write a row for each system "
+                     "and question; "]  # fmt: skip
+    if "trial" in roles:
+        as_trials = []
     return ["If each column of marks is a system: ", Argument("wide", True), columns, "; ",
             *as_trials, "or "]  # fmt: skip
+
+
+def _as_objects(sample: Sample, marked: list[Any]) -> list[Any]:
+    """Return what to propose if several objects of a row have a field of marks each."""
+    parents: dict[str, list[str]] = {}  # by a field of marks, the objects that have it
+    for name in marked:
+        parent, _, field = str(name).rpartition(".")
+        if parent in sample.names:
+            parents.setdefault(field, []).append(parent)
+    for field, objects in parents.items():
+        if len(objects) > 1:
+            return ["; or, if each object is a system: ", Argument("wide", True),
+                    Argument("columns", {"outcome": field})]  # fmt: skip
+    return []
 
 
 def _instead_of_outcome(
@@ -730,6 +749,7 @@ def _likely_scores(sample: Sample, roles: Mapping[str, Any], free: Labels) -> li
         for name in free
         if normalized_name(name) not in (*PROMPT_NAMES, *REFERENCE_NAMES)
         and 1 < len(sample.distinct(name))
+        and sample.distinct(name)[0][0] not in "[{"
         and (None not in map(number_of, sample.distinct(name)) or len(sample.distinct(name)) <= 8)
         and (questions == len(sample) or len(set(sample.rows([*question, name]))) > questions)
         and not _is_balanced(sample, name)
@@ -748,10 +768,36 @@ def _is_balanced(sample: Sample, name: Any) -> bool:
     return min(rows) == max(rows) > 1
 
 
-def _with_scores(sample: Sample, proposed: Mapping[str, Any]) -> list[Any]:
+def _likely_systems(sample: Sample, roles: Mapping[str, Any], taken: Labels) -> list[Any]:
+    """Return the columns of few words that may be systems: each is in as many rows of a question.
+
+    Nothing is returned where the question is not known, or the system is.
+    """
+    if "system" in roles or roles.get("question", ...) is ...:
+        return []
+    used = [*taken, *columns_of(roles, *roles)]
+    question = columns_of(roles, "question")
+    likely = []
+    for name in sample.names:
+        values = sample.distinct(name)
+        few = 1 < len(values) <= _MAX_CONDITIONS and values[0][0] not in "[{"
+        if name in used or not few or None not in map(number_of, values):
+            continue
+        rows = Counter(sample.rows([*question, name]))
+        questions = len({cell[:-1] for cell in rows})
+        if len(rows) == questions * len(values) and len({*rows.values()}) == 1 < questions:
+            likely.append(name)
+    return likely
+
+
+def _with_scores(sample: Sample, proposed: Mapping[str, Any], marked: Labels) -> list[Any]:
     """Return the arguments for proposed columns, with scores where outcomes are no marks."""
     name = proposed.get("outcome")
     texts = sample.distinct(name) if isinstance(name, str) else []
+    few = 3  # columns of marks, which are proposed one by one
+    if name is ... and 1 < len(marked) <= few:
+        each = [Argument("columns", {**proposed, "outcome": mark}, "tally") for mark in marked]
+        return [part for way in each for part in (", or ", way)][1:]
     if not texts or word_scores(texts) or sample.are_marks(name):
         return [Argument("columns", dict(proposed), "tally")]
     columns = Argument("columns", dict(proposed), "tally")

@@ -252,6 +252,7 @@ _WORDS = (
     ("no", "yes"), ("fail", "pass"), ("failed", "passed"), ("incorrect", "correct"),
     ("wrong", "right"), ("failure", "success"), ("bad", "good"), ("unsolved", "solved"),
     ("unresolved", "resolved"), ("rejected", "accepted"), ("loss", "win"),
+    ("✗", "✓"), ("❌", "✅"),
 )  # fmt: skip
 
 
@@ -267,8 +268,8 @@ def ways_to_score(outcomes: Collection[Any], scores: Scores) -> tuple[str | Argu
     {'no': 0.0, 'yes': 1.0, '?': 0.0}; or, if '?' was not run, {'no': 0.0, 'yes': 1.0, '?': None}
     ignore
     >>> print(Message(*ways_to_score(["ja", "nein"], {})))
-    bayesatk.tally(data, scores={'ja': 1, 'nein': 0}), or bayesatk.tally(data, scores={'ja': 0,
-    'nein': 1}) if 'nein' is right
+    bayesatk.tally(data, scores={'ja': 1, 'nein': 0}) if 'ja' is right, or bayesatk.tally(data,
+    scores={'ja': 0, 'nein': 1}) if 'nein' is right
     """
     if len(outcomes) < 2:
         return (Argument("scores", {**scores, **dict.fromkeys(outcomes, ...)}, "tally"),)
@@ -286,7 +287,8 @@ def ways_to_score(outcomes: Collection[Any], scores: Scores) -> tuple[str | Argu
     if len(others) == 2 and not known and None in map(number_of, others):
         first, second = others
         return (
-            Argument("scores", {first: 1.0, second: 0.0}, "tally"), ", or ",
+            Argument("scores", {first: 1.0, second: 0.0}, "tally"),
+            f" if {shown(first)} is right, or ",
             Argument("scores", {first: 0.0, second: 1.0}, "tally"), f" if {shown(second)} is right",
         )  # fmt: skip
     return (Argument("scores", {**known, **dict.fromkeys(others, ...)}, "tally"),)

@@ -207,7 +207,7 @@ def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str,
     read_options = {
         name: value for name, value in options.items() if name in names_of_options and value
     }
-    with open_source(source) as file, suppress(OutcomeError):  # which `load` says
+    with open_source(source) as file, suppress(OutcomeError, UnicodeDecodeError):  # as `load` says
         return _described(sample_of(source, file, ReadOptions(**read_options)), options)
     return {}
 

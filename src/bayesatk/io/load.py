@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
+from shlex import quote
 from typing import Any, BinaryIO, Literal, Unpack
 
 from bayesatk._tools.messages import Argument, ArgumentError, File
@@ -466,9 +467,12 @@ def read_named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
     try:
         return read(*args)
     except UnicodeDecodeError as error:
+        encoding = "UTF-16" if error.object[:2] in (b"\xff\xfe", b"\xfe\xff") else "WINDOWS-1252"
         raise OutcomeError(
-            File(source.name), f"the file must be UTF-8 text; {error}. Save it as UTF-8."
-        ) from None
+            File(source.name), f"the file must be UTF-8 text; byte {error.start} is none of it. "
+            f"Save it as UTF-8, perhaps by: iconv -f {encoding} -t UTF-8 {quote(source.name)} > "
+            f"{quote(f'utf8_{source.name}')}",
+        ) from None  # fmt: skip
     except OutcomeError as error:
         remark = (not_meant,) if source.folder else ()
         raise OutcomeError(File(source.name), *error.args, *remark) from None

@@ -250,8 +250,9 @@ def _records_of_lines(file: BinaryIO, records: str | None) -> Iterator[tuple[int
 def _delimited_records(file: BinaryIO, separator: str) -> Iterator[NumberedRecord]:
     """Yield the rows of delimited text with the number of their first line."""
     with _long_cells(), decoded(file, newline="") as text:
-        if separator == "," and re.match(r"[^,\n]*;[^,\n]*$", text.readline().strip()):
-            separator = ";"  # as spreadsheets write where the decimal point is a comma
+        other = re.match(r"[^,\n]*?([;|\t])[^,\n]*$", text.readline().strip())
+        if separator == "," and other:  # spreadsheets write ; where the decimal point is a comma
+            separator = other[1]
         text.seek(0)
         rows = _delimited_rows(text, separator)
         header = tuple(next(rows, (0, ()))[1])
@@ -264,7 +265,13 @@ def _delimited_records(file: BinaryIO, separator: str) -> Iterator[NumberedRecor
             if len(row) != len(header):
                 raise OutcomeError(
                     f"row {line} must have {len(header)} cells, one for each column; got "
-                    f"{len(row)}. Quote a cell that holds the separator, or complete the row."
+                    f"{len(row)}. Quote a cell that holds the separator, complete the row, or "
+                    "remove lines above the names of the columns."
+                )
+            if tuple(row) == header:
+                raise OutcomeError(
+                    f"row {line} must have the cells of a trial; it repeats the names of the "
+                    "columns, as files do that were joined. Remove it."
                 )
             yield line, header, dict(zip(header, row, strict=True))
 
