@@ -19,7 +19,6 @@ from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError, real_number
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
-from bayesatk.core.program.observations import Observation
 from bayesatk.core.program.weighted_points import certain, start_of
 from bayesatk.metrics.category_credit import ScoredCredit, compositions
 from bayesatk.metrics.credit import log_multinomial
@@ -161,8 +160,12 @@ class Pilot:
         moves = np.concatenate([np.zeros((1, size)), np.eye(size), -np.eye(size)])
         shifts = _DIFFERENCE_STEP * moves @ nodes.directions
         theta, offset = place.theta + shifts[:, :-1], nodes.offset + shifts[:, -1:]
-        observation, log_weight = place.counts(trials)
-        pmf = np.exp(observation.log_states(theta, offset) + log_weight)
+        counts, drawn = place.counts(trials)
+        observation = place.observation(counts)
+        logs = observation.log_states(theta, offset) + log_multinomial(counts)
+        if drawn:
+            logs -= logsumexp(logs[0] + np.log(nodes.share)[:, None], axis=0) + np.log(len(counts))
+        pmf = np.exp(logs)
         observed, predictive = observation.both([self.judged], theta, offset)
         given_counts, of_new_question = observed[..., 0, :2], predictive[..., 0, :2]
         plus, minus = slice(1, size + 1), slice(size + 1, None)
@@ -296,31 +299,24 @@ class DrawnDifficulty:
     def question_p(self) -> Array:
         """Probabilities of the levels of new questions, (draws, levels)."""
         rng, number = np.random.default_rng([self.number, 0]), _COUNTS_DRAWN
-        untried = self._observation(np.zeros((1, self._levels), np.int64))
+        untried = self.observation(np.zeros((1, self._levels), np.int64))
         offset = rng.choice(self.nodes.offset, (number, 1), p=self.nodes.share)
         theta, state = np.repeat(self.theta, number, axis=0), np.zeros(1, np.intp)
         return np.asarray(untried.draw(theta, offset, state, rng)[:, 0])
 
-    def counts(self, trials: int) -> tuple[Observation, Array]:
-        """Return the possible counts of a question as states, and the log weight of each.
-
-        The weight is the number of orders of the trials, over the density of drawn counts.
-        """
+    def counts(self, trials: int) -> tuple[Any, bool]:
+        """Return the possible counts of a question, or drawn ones if these are very many."""
         levels = self._levels
         if levels == 2 or comb(trials + levels - 1, levels - 1) <= _MAX_COMPOSITIONS:
-            counts = compositions(trials, levels)
-            return self._observation(counts), log_multinomial(counts)
-        counts = np.random.default_rng([self.number, trials]).multinomial(trials, self.question_p)
-        observation, ways = self._observation(counts), log_multinomial(counts)
-        logs = observation.log_states(self.theta, self.nodes.offset[None])[0]
-        density = logsumexp(logs + ways + np.log(self.nodes.share)[:, None], axis=0)
-        return observation, ways - density - np.log(len(counts))
+            return compositions(trials, levels), False
+        rng = np.random.default_rng([self.number, trials])
+        return rng.multinomial(trials, self.question_p), True
 
     @property
     def _levels(self) -> int:
         return int(self.fit.predictor.observation.states.counts.shape[1])
 
-    def _observation(self, counts: Any) -> Any:
+    def observation(self, counts: Any) -> Any:
         """Return the observation with these counts as its states."""
         zeros, ones = np.zeros(counts.shape), np.ones(len(counts))
         observation: Any = self.fit.predictor.observation
