@@ -1,6 +1,7 @@
 """Sentences: each says what its row says, by the thresholds that `claim` states."""
 
 import re
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -173,8 +174,50 @@ def test_a_tier_names_its_best_system_first() -> None:
     runs = {name: rng.binomial(1, np.clip(p + by, 0, 1), (40, 3)) for name, by in shifts.items()}
     compared = bk.compare(bk.evaluate(runs, "pass@1", rng=1))
     assert claim(compared, target="questions").endswith(
-        "there are 2 tiers: (1) first, second; (2) last."
+        "there are 2 tiers: (1) first, second; (2) last. "
+        "Each system is ahead of all in later tiers."
     )
+
+
+@pytest.mark.parametrize(("size", "step"), [(3, 0.07), (3, 0.04), (5, 0.07), (5, 0.04), (6, 0.07)])
+@pytest.mark.parametrize("rank", [bk.compare, bk.leaderboard])
+def test_the_orders_that_are_named_are_those_of_the_pairs(size, step, rank) -> None:
+    """Every order in the sentence of tiers is a verdict of the table, and no other verdict is."""
+    rng = np.random.default_rng(size)
+    p, names = rng.beta(1, 1, 40)[:, None], "abcdef"[:size]
+    runs = {name: rng.binomial(1, np.clip(p + step * place, 0, 1), (40, 3))
+            for place, name in enumerate(names)}  # fmt: skip
+    ranked = rank(bk.evaluate(runs, "pass@1", rng=1))
+    pairs = bk.table(bk.compare(ranked), "comparison").query("target == 'population'")
+    declared = set()
+    for row in pairs[["system", "other", "verdict"]].to_numpy().tolist():
+        order = row[:2] if row[2] == "ahead" else row[1::-1]
+        declared |= {tuple(order)} if row[2] in ("ahead", "behind") else set()
+    assert 0 < len(declared) < size * (size - 1) / 2
+    sentence = claim(ranked, "pass@1")
+    if size > 5:
+        assert f"pairs in different tiers {len(declared)} are separated." in sentence
+        return
+    named = {
+        (first, second)
+        for ahead, behind in re.findall(r"([a-f](?: and [a-f])*) (?:is|are) ahead of "
+                                        r"([a-f](?: and [a-f])*)", sentence)
+        for first in ahead.split(" and ") for second in behind.split(" and ")
+    }  # fmt: skip
+    tiers = [tier.split(", ") for tier in re.findall(r"\(\d\) ([a-f](?:, [a-f])*)", sentence)]
+    if "Each system is ahead of all in later tiers" in sentence:
+        named = {(first, second) for tier, later in combinations(tiers, 2)
+                 for first in tier for second in later}  # fmt: skip
+    assert named == declared
+
+
+def test_notes_stand_below_the_sentence(tmp_path) -> None:
+    """A sentence that one copies has no notes in it."""
+    data = bk.tally([[1, 0, 1]] * 6 + [[0, 1, None]] * 2, missing="ignore")
+    lines = claim(bk.evaluate(data, "pass@3", rng=1)).splitlines()
+    assert lines[0].endswith(").")
+    assert lines[1:]
+    assert all(line.startswith("Note: ") for line in lines[1:])
 
 
 @pytest.mark.long

@@ -139,6 +139,21 @@ def test_systems_are_aligned_on_their_questions() -> None:
     assert (origin["questions"], origin["questions_left_out"]) == (11, 1)
 
 
+def test_systems_are_named_in_the_verdict_also_where_they_have_one_name() -> None:
+    runs = [[1, 0, 1]] * 10
+    for names, said in (
+        (("tuned", "base"), ("tuned", "base")), (("m", "m"), ("m (new)", "m (baseline)")),
+    ):  # fmt: skip
+        both = [bk.tally({name: runs}) for name in names]
+        for judge in (
+            None,
+            {"new": bk.JudgeError(18, 20, 2, 20), "baseline": bk.JudgeError(18, 20, 2, 20)},
+        ):
+            verdict = bk.decide.gate(*both, metric="pass@1", margin=0.1, judge=judge)
+            sentence = verdict["gate"]["sentence"].values[0]
+            assert f"{said[0]} is not worse than {said[1]} by more than 0.1" in sentence
+
+
 def test_the_group_has_the_verdict_and_every_reason(tmp_path) -> None:
     new, old = _runs(1), _runs(2)
     policy = bk.decide.GatePolicy(

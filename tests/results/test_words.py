@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 
 import bayesatk as bk
 
@@ -22,3 +23,8 @@ def test_table_and_sentence_have_the_same_digits_and_state_the_error_of_draws() 
     stated = float(re.search(r"standard error is at most (0\.\d+)", str(table))[1])
     assert stated == float(f"{table['monte_carlo_error'].max():.2g}")
     assert 0.005 < stated < 0.01
+    # Ends are quantiles of the draws: their spread over samples of 4,000 normal numbers.
+    samples = np.random.default_rng(1).standard_normal((2000, 4000))
+    share = np.quantile(samples, 0.025, axis=1).std() / (2 * 1.95996)
+    stated = float(re.search(r"end of an interval is about ([\d.]+)% of its width", str(table))[1])
+    assert stated / 100 == pytest.approx(share, rel=0.1)

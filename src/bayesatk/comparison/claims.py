@@ -19,7 +19,7 @@ from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
-from bayesatk.results.tables import ranges_beyond
+from bayesatk.results.tables import noted, ranges_beyond
 
 
 def claim(
@@ -58,8 +58,8 @@ def claim(
     Returns
     -------
     str
-        The observed score, the numbers of questions and trials, then the posterior, and what the
-        notes of the result (``fit.notes``) say of it.
+        The observed score, the numbers of questions and trials, then the posterior. Notes of the
+        result (``fit.notes``) that bear on it follow, a line each.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def claim(
     notes = [
         note for note in result.notes_on(systems) if _concerns(note, parsed_metric, result.metrics)
     ]
-    return " ".join([text, *notes])
+    return "\n".join([text, *noted(notes)])
 
 
 def _concerns(note: str, metric: Metric, metrics: Sequence[Metric]) -> bool:

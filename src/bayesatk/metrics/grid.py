@@ -22,10 +22,8 @@ from bayesatk.metrics.families import Family as Family
 from bayesatk.metrics.families import Metric as Metric
 
 _KNOWN_METRICS = (
-    "Known metrics: 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5', 'mg-pass@8', 'auc@8', "
-    "'mean' (mean score; also 'bayes', 'avg@n', 'accuracy'), 'max@4' and 'min@4' (highest and "
-    "lowest score of k), 'plurality@5' (majority vote on answers), in bayesatk.evaluate also "
-    "'cost' and 'cost/success'; several ks or taus are separated by commas."
+    "Known are mean, pass@k, pass^k, maj@k, max@k, min@k, plurality@k, auc@k, mg-pass@k, "
+    "g-pass@k:tau, cost and cost/success, with numbers for k and tau."
 )
 
 _BUILT_IN_SYMBOLS = frozenset(FAMILIES)  # no registered family may have one of them
@@ -159,11 +157,13 @@ def _parse_text(text: str) -> Iterator[Metric]:
         position = max(lowered.find("@"), lowered.find("^")) + 1
         family = FAMILIES.get(lowered[:position])
         if family is None:
+            rule = (
+                " To reach a score is a rule, ", Argument("success", "score >= 0.5"),
+                ", with pass@k.",
+            )  # fmt: skip
             raise ArgumentError(
-                "metrics", f": {word!r} is not a known metric.{_suggestion(lowered)} "
-                f"{_KNOWN_METRICS} To reach a score is a rule, ",
-                Argument("success", "score >= 0.5"), " with 'pass@k'.",
-                " One of your own is known after bayesatk.metrics.register(family).",
+                "metrics", f": {word!r} is not a known metric.",
+                *(rule if ">" in word else (_suggestion(lowered) or f" {_KNOWN_METRICS}",)),
             )  # fmt: skip
         ks, _, taus = lowered[position:].partition(":")
         yield from _members(family, word, ks, taus)
@@ -251,9 +251,10 @@ def _members(family: Family, word: str, ks: str, taus: str) -> Iterator[Metric]:
         k_values = [int(k) for k in ks.split(",")]
         tau_values = [float(tau) for tau in taus.split(",")] if taus else [None]
     except ValueError:
+        example = f"{family.symbol}1,4" if family.symbol != "g-pass@" else "g-pass@4:0.5"
         raise ArgumentError(
-            "metrics", f": {word!r} must have integers after '{family.symbol}' and "
-            f"numbers after ':'. {_KNOWN_METRICS}",
+            "metrics", f": {word!r} must have integers after '{family.symbol}', separated by "
+            f"commas, and numbers after ':', if any. Try {example}.",
         ) from None  # fmt: skip
     for k, tau in product(k_values, tau_values):
         metric = family.at(k, tau)

@@ -131,7 +131,8 @@ _COLUMNS: dict[str, Column] = {
     ),
     "mean": Column(
         "mean", leaves=KEPT,
-        meaning="posterior mean, with its standard deviation (sd) and credible interval.",
+        meaning="posterior mean, with its standard deviation (sd) and credible interval, whose "
+        "ends are right to about 2% of its width.",
     ),
     "sd": Column("sd", lambda row: _number(row["sd"], _form(row).strip("+")), 3),
     "ci_lower": Column("{ci} interval", leaves=KEPT),

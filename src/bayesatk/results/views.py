@@ -326,4 +326,8 @@ def _simulation_error(frame: pd.DataFrame) -> list[str]:
         largest = frame["monte_carlo_error"].max()
     if not largest > _SHOWN_ERROR:
         return []
-    return [f"Probabilities are shares of draws; their standard error is at most {largest:.2g}."]
+    sentence = f"Probabilities are shares of draws; their standard error is at most {largest:.2g}."
+    if "end_error" not in frame.attrs:
+        return [sentence]
+    share = frame.attrs["end_error"]
+    return [f"{sentence} That of an end of an interval is about {share:.1%} of its width."]

@@ -146,12 +146,9 @@ def _rows(
 
 def _legend(fit: Result, alpha: float) -> str:
     """Explain the columns."""
-    shrunk = (
-        "P(best), ranks and tiers allow for the luck of the leader: systems are shrunk towards "
-        "each other for them, as in the shrunken mean. "
-    )
+    several = len(fit.systems) > 2
     return (
-        shrunk * (len(fit.systems) > 2)
-        + tier_rule(alpha)
+        tier_rule(alpha, several)
+        + " P(best) and ranks are of the same draws, as is the shrunken mean." * several
         + " observed: by the marks; the rest is corrected for the judge." * (fit.judges is not None)
     )

@@ -180,19 +180,12 @@ class Gate:
         return [self.claim, *self._repeated(), *self.design.lines(), *notes]
 
     def _repeated(self) -> list[str]:
-        """Say how often a second run gives this verdict, by what this one found and by no change.
-
-        Where the systems are the same, this run by itself does not show it: what it says of the
-        difference then overstates how often its verdict comes again.
-        """
+        """Say how often a second run gives this verdict, by what this one found."""
         verdict = decided(self.probability, self.policy.ci_prob)
-        again, same = map(
-            probability_words, (self.replication, self.design.same_system.of(verdict))
-        )
         return [
-            f"A second run of both systems on these questions gives this verdict on the difference "
-            f"({verdict}) with probability {again} if the true difference is as uncertain as this "
-            f"run leaves it, and with {same} if the systems do not differ."
+            "If both systems are run again on these questions, the verdict on the difference is "
+            f"{verdict} again with probability {probability_words(self.replication)}, by what this "
+            "run says of them."
         ]
 
     def __str__(self) -> str:
@@ -267,9 +260,10 @@ def gate(
     Returns
     -------
     xarray.DataTree
-        The result of both systems, named ``"new"`` and ``"baseline"``, after `bayesatk.compare`,
-        with the group ``gate``. ``bayesatk.table(tree, "gate")`` shows verdict and reasons, with a
-        row for the difference and for each floor: ``check``, ``mean`` (of a floor the estimate),
+        The result of both systems after `bayesatk.compare`, with the group ``gate``. Systems
+        without names, or of one name, are called ``"new"`` and ``"baseline"`` in it, too.
+        ``bayesatk.table(tree, "gate")`` shows verdict and reasons, with a row for the difference
+        and for each floor: ``check``, ``mean`` (of a floor the estimate),
         ``sd``, ``ci_lower`` and ``ci_upper`` of the difference, ``threshold``, the probability (of
         a floor the confidence) that the value is ``above`` and ``below`` it, ``verdict`` and
         ``sentence``. Attributes of the group: ``verdict`` of the difference and all floors,
@@ -353,7 +347,9 @@ def gate(
             "metric", " must judge marks or scores here; for votes evaluate both "
             "systems together, and pass the result and the label of the baseline.",
         )  # fmt: skip
-    decision = gate_of(joined_outcomes(new, baseline), policy, shared=shared, judge=judge, rng=rng)
+    data = joined_outcomes(new, baseline)
+    judge = _of_labels(judge, data.systems)
+    decision = gate_of(data, policy, shared=shared, judge=judge, rng=rng)
     return with_analysis(decision.compared.tree, "gate", gate=decision.group())
 
 
@@ -403,11 +399,22 @@ def joined_outcomes(new: object, baseline: object) -> Outcomes:
     return Outcomes(with_stopping(joined, stopped), notes, None, sources)
 
 
+def _of_labels(judge: object, systems: list[Any]) -> object:
+    """Return a judge of each system by its label, where it was given by "new" and "baseline"."""
+    if not isinstance(judge, Mapping):
+        return judge
+    labels = dict(zip((NEW, BASELINE), systems, strict=True))
+    return {labels.get(str(system), system): errors for system, errors in judge.items()}
+
+
 def _labels(both: dict[str, Outcomes]) -> list[str]:
-    """Return the names of two systems, or what they are where they have none of their own."""
+    """Return the names of two systems; of one name, with what they are."""
     names = [outcomes.systems[0] for outcomes in both.values()]
-    named = all(isinstance(name, str) for name in names) and names[0] != names[1]
-    return names if named else [*both]
+    if not all(isinstance(name, str) for name in names) or names == ["system"] * 2:
+        return [*both]
+    if names[0] == names[1]:
+        return [f"{name} ({kind})" for name, kind in zip(names, both, strict=True)]
+    return names
 
 
 def _counts(both: dict[str, Outcomes]) -> list[xr.Dataset]:

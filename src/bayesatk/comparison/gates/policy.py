@@ -326,15 +326,15 @@ class GateDesign:
         """Return the rates as sentences."""
         same = self.same_system
         passes, fails, flips = map(probability_words, (same.passes, same.fails, same.flip))
-        sentences = [
-            f"The same system run again passes with probability {passes} and fails with {fails}; "
-            f"two such runs get different verdicts with probability {flips}."
-        ]
+        sentence = (
+            f"If the systems do not differ, a run passes with probability {passes} and fails with "
+            f"{fails}, and two runs get different verdicts with probability {flips}"
+        )
         if self.more_trials is not None:
-            sentences.append(
-                f"A probability of {FLIPS:.0%} of different verdicts needs about "
-                f"{self.more_trials:.2g} times as many trials."
+            sentence += (
+                f"; for {FLIPS:g} it takes about {self.more_trials:.2g} times as many trials"
             )
+        sentences = [f"{sentence}."]
         if self.at_effect is not None:
             passes, fails = map(probability_words, (self.at_effect.passes, self.at_effect.fails))
             sentences.append(

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.special import ndtri
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError, proper_probability
@@ -236,13 +237,14 @@ def comparison_table(
                     "verdict": verdict, "sentence": sentence,
                 })  # fmt: skip
     attrs = {"ci_prob": fit.ci_prob, **fit.group("comparison").attrs}
+    attrs["end_error"] = _end_error(fit.ci_prob, attrs["effective_draws"])
     rows += cost_rows(fit, pairs, attrs["alpha"])
     of_costs = ["ratio_median", "ratio_lower", "ratio_upper"] * bool(fit.costs)
     columns = ["system", "other", "metric", "target", *CONTRASTS, *of_costs]
     columns += ["questions", "verdict", "sentence"]
     on_all = []
     if len(pairs) > 1 and fit.tabulated:
-        on_all = [sentences.tiers(fit.metrics[0], "population"), tier_rule(attrs["alpha"])]
+        on_all = [sentences.tiers(fit.metrics[0], "population"), tier_rule(attrs["alpha"], True)]
     leading: dict[str, str] = {}  # of every metric of costs, the pair that comes first
     for row in rows:
         if row["target"] == "population":
@@ -252,6 +254,23 @@ def comparison_table(
         *on_all, *on_costs, *cost_sentences(fit), *noted(fit.notes_on())
     ])  # fmt: skip
     return ShownTable.of(pd.DataFrame(rows, columns=columns), "comparison", **attrs)
+
+
+def _end_error(ci_prob: float, draws: float) -> float:
+    r"""Return the standard error of an end of an interval from draws, as a share of its width.
+
+    That of a quantile is $\sqrt{q(1-q)/n}/f$ with the density $f$ there; of a normal distribution
+    with $q = \Phi(-z)$ the width is $2z$ and $f = \phi(z)$.
+
+    Examples
+    --------
+    >>> round(_end_error(0.95, 4000), 4)
+    0.0108
+    """
+    tail = 0.5 * (1.0 - ci_prob)
+    z = -ndtri(tail)
+    density = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+    return float(np.sqrt(tail * (1.0 - tail) / draws) / density / (2.0 * z))
 
 
 def _best_first(fit: Result) -> list[int]:

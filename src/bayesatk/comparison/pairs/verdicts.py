@@ -258,19 +258,60 @@ class PairSentences:
             for level in range(1, int(tier.max()) + 1)
         ]
         numbered = "; ".join(f"({number}) {names}" for number, names in enumerate(levels, 1))
-        return f"{text}there are {len(levels)} tiers: {numbered}."
+        return f"{text}there are {len(levels)} tiers: {numbered}. " + _orders(
+            names[order].tolist(), tier[order], self._declared(metric, target)[order][:, order]
+        )
+
+    def _declared(self, metric: Metric, target: str) -> Flags:
+        """Return which systems are declared better than which: of the leaderboard, if any."""
+        position = self._result.targets.index(target)
+        if self._result.has("leaderboard"):
+            of_metric = self._result.group("leaderboard")["separated"].sel(metric=metric.label)
+            return np.asarray(of_metric.isel(target=position).values == 1)
+        values = self._array(self._data, metric, ("system", "other", "target", "contrast"))
+        return np.asarray(values[:, :, position, CONTRASTS.index("declared")] == 1.0)
 
 
-def tier_rule(alpha: float) -> str:
-    """Say where tiers end.
+def _orders(names: list[str], tier: Ints, declared: Flags) -> str:
+    """Say which systems are declared better than which, in the order of means.
 
     Examples
     --------
-    >>> tier_rule(0.05).partition("; ")[2]
-    'all orders that are declared are right together with probability 0.975 or more.'
+    >>> better = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], bool)
+    >>> _orders(["a", "b", "c"], np.array([1, 1, 2]), better)
+    'a is ahead of c; no other pair is separated.'
+    >>> _orders(["a", "b"], np.array([1, 2]), np.array([[0, 1], [0, 0]], bool))
+    'Each system is ahead of all in later tiers.'
     """
+    later = tier[:, None] < tier
+    if declared[later].all():
+        return "Each system is ahead of all in later tiers."
+    max_listed = 5  # systems
+    if len(names) > max_listed:
+        return f"Of the {later.sum()} pairs in different tiers {declared.sum()} are separated."
+    leaders: dict[tuple[str, ...], list[str]] = {}  # by those that they are ahead of
+    for name, better in zip(names, declared, strict=True):
+        behind = tuple(other for other, is_behind in zip(names, better, strict=True) if is_behind)
+        if behind:
+            leaders.setdefault(behind, []).append(name)
+    orders = [
+        f"{' and '.join(ahead)} {'are' if ahead[1:] else 'is'} ahead of {' and '.join(behind)}"
+        for behind, ahead in leaders.items()
+    ]
+    return f"{'; '.join(orders)}; no other pair is separated."
+
+
+def tier_rule(alpha: float, shrunken: bool) -> str:
+    """Say which orders are declared, and where tiers end; `shrunken`, of several systems.
+
+    Examples
+    --------
+    >>> tier_rule(0.05, False).partition("; ")[0]
+    'Orders are declared, the surest first, while all are right together with probability 0.975'
+    """
+    how = ", by draws in which systems are shrunk towards each other for the luck of the leader"
     return (
-        "In the order of means, a tier ends where the next system is declared worse than one of "
-        "it; all orders that are declared are right together with probability "
-        f"{1.0 - alpha / 2.0:g} or more."
+        "Orders are declared, the surest first, while all are right together with probability "
+        f"{1.0 - alpha / 2.0:g}{how * shrunken}; in the order of means, a tier ends where the next "
+        "system is declared worse than one of it."
     )
