@@ -14,7 +14,7 @@ from bayesatk.core.program.observations import expected_credits
 from bayesatk.metrics.credit import Credit
 from bayesatk.priors.fields import Fields
 
-_MAX_POINTS = 20  # of the hyperparameters
+_MAX_POINTS = 50  # of the hyperparameters
 _DIFFERENCE_STEP = 1e-3
 _PARAMETER_FLOOR = 1e-8  # of Betas
 _PRIOR_INFORMATION_FLOOR = 1e-8
@@ -45,7 +45,7 @@ def variance_of_known(
         Prior of all hyperparameters.
     credits : sequence of Credit
     points : WeightedPoints
-        Posterior of the hyperparameters, of which at most 20 are used.
+        Posterior of the hyperparameters, of which at most 50 are used.
     questions : int
     """
     sample = points.at_most(_MAX_POINTS, lattice=True)
