@@ -133,10 +133,18 @@ def test_two_categories_are_right_and_wrong() -> None:
 
 
 def test_drawn_counts_say_what_all_counts_say(monkeypatch) -> None:
-    listed = _design("max@2", 20, SHARES, scores=SCORES).variance(100)
-    monkeypatch.setattr(pilots, "_MAX_COMPOSITIONS", 10)
-    drawn = _design("max@2", 20, SHARES, scores=SCORES).variance(100)
-    np.testing.assert_allclose(drawn, listed, rtol=0.05)
+    """Of stated shares of scores, and of a pilot whose grades differ little between questions."""
+    rng = np.random.default_rng(1)
+    grades = (2 + 0.3 * rng.normal(size=(60, 1)) + rng.normal(size=(60, 4))).round().clip(0, 4)
+    fit = bk.evaluate(bk.tally(grades, scores="numbers"), "mean", draws=20, rng=1)
+    stated = pilots.Pilot.stated(parse("max@2")[0], SCORES, SHARES, ICC)
+    (graded,) = pilots.pilots_of(fit, parse("mean")[0])
+    for pilot, trials, questions in ((stated, 20, 100), (graded, 16, 20)):
+        monkeypatch.setattr(pilots, "_MAX_COMPOSITIONS", 5000)
+        listed = [one.variance(questions) for one in pilot.expected_information(trials)]
+        monkeypatch.setattr(pilots, "_MAX_COMPOSITIONS", 10)
+        drawn = [one.variance(questions) for one in pilot.expected_information(trials)]
+        np.testing.assert_allclose(np.mean(drawn, 0), np.mean(listed, 0), rtol=0.05)
 
 
 def _right_and_wrong(rng, questions, trials, **columns):

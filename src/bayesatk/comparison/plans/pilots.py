@@ -32,6 +32,7 @@ from bayesatk.results.result import Fit, Result
 _HYPERPARAMETER_DRAWS = 60  # of the pilot's hyperparameters
 _MAX_COMPOSITIONS = 1000  # of trials by category; if there are more, some are drawn
 _COUNTS_DRAWN = 1000
+_TRIALS_OF_GRID = 1000  # for which p of questions is drawn
 _DIFFERENCE_STEP = 1e-3  # of central differences
 _FEWEST_NODES, _NODES_PER_LOGIT = 8, 2.0  # of the offset, where there are more rows of covariates
 _DISTANCE_FROM_ENDS = 1e-6  # of a stated mean or icc, at least
@@ -299,10 +300,11 @@ class DrawnDifficulty:
     def question_p(self) -> Array:
         """Probabilities of the levels of new questions, (draws, levels)."""
         rng, number = np.random.default_rng([self.number, 0]), _COUNTS_DRAWN
-        untried = self.observation(np.zeros((1, self._levels), np.int64))
+        # Draws are as fine as the grid of scores, which is made for the question tried most.
+        tried = np.repeat([[0], [_TRIALS_OF_GRID // self._levels]], self._levels, axis=1)
         offset = rng.choice(self.nodes.offset, (number, 1), p=self.nodes.share)
         theta, state = np.repeat(self.theta, number, axis=0), np.zeros(1, np.intp)
-        return np.asarray(untried.draw(theta, offset, state, rng)[:, 0])
+        return np.asarray(self.observation(tried).draw(theta, offset, state, rng)[:, 0])
 
     def counts(self, trials: int) -> tuple[Any, bool]:
         """Return the possible counts of a question, or drawn ones if these are very many."""
