@@ -334,6 +334,22 @@ PROPOSED = {
         [("number of trials beside a rate", {"columns": {"trials": 4}})], "x 2/4, y 4/4",
         options={"columns": {"rate": "acc", "trials": "NUMBER"}},
     ),
+    "scores of systems side by side": Table(
+        "question,m_a,m_b  x,0.25,0.5  y,0.75,0.125  z,0.5,0.0",
+        [("If each column of scores is a system: ", "wide", "columns", "scores")],
+    ),
+    "scores with a percent sign": Table(
+        "model,item,seed,rating  a,x,0,68.5%  a,x,1,60%  a,x,2,50%  b,x,0,10%  b,x,1,20.5%"
+        "  b,x,2,20%", [("Scores may be in 'rating'", "columns", "scores")],
+    ),
+    "ids of several suites in a column": Table(
+        "dataset,model,question_id,correct  gsm,a,1,1  gsm,a,2,0  math,a,1,0  math,a,2,1",
+        [("if ids are of several suites", "columns")],
+        "gsm / 1 1/1, gsm / 2 0/1, math / 1 0/1, math / 2 1/1",
+    ),
+    "marks and nothing else": Table(
+        "correct  1  0  1", [("one question column", "columns")], "all rows 2/3",
+    ),
     "seconds alone": Table(
         "model,task,trial,seconds  a,x,0,3.5  a,x,1,4  b,x,0,2  b,x,1,9",
         [("Scores may be in 'seconds'", "columns", "scores", "better")],

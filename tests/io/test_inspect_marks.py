@@ -60,7 +60,7 @@ def test_marks_of_two_scales_are_refused(tmp_path):
     assert totals(bk.load(path)) == [12, 12, 0]
     logs = [INSPECT / "arithmetic_a.eval", path]
     refused(lambda: bk.load(logs), "'[IC]' at .* is not one of 0, 1", r"arithmetic_a\.eval",
-            r"scores=\{0: 0, 1: 1, '[IC]': \.\.\., '[IC]': \.\.\.\}")  # fmt: skip
+            r"scores=\{.*'C': 1", r"scores=\{.*'I': 0")  # fmt: skip
     assert totals(bk.load(logs, scores={"I": 0, "C": 1, 0: 0, 1: 1})) == [11, 13, 12, 12, 0]
 
     def half(record):

@@ -26,7 +26,7 @@ BAD_FILES = {
     "repeated": (".csv", GOOD + "x,1,1\n", ["2 and (row )?4 ", "question 'x', trial '1'"]),
     "nothing": (".csv", "", []),
     "header only": (".csv", "question,trial,outcome\n", ["rows"]),
-    "no header": (".csv", "x,1,1\nx,2,0\n", ["question", "columns="]),
+    "no header": (".csv", "x,1,1\nx,2,0\n", ["a row of names above it, such as"]),
     "semicolons": (".csv", GOOD.replace(",", ";") + "y,1,1\n", ["3 cells"]),
     "same header": (".csv", "question,outcome,outcome\nx,1,0\n", ["outcome"]),
     "open quote": (".csv", GOOD + '"y,1,1\n', ["quot|row|string"]),

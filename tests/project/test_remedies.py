@@ -202,7 +202,7 @@ CSV = {
 LINES = [
     ("evaluate hole.csv -m pass@1", "--missing ignore", {}),
     ("evaluate grades.csv -m pass@1", "--score numbers", {"-m pass@1": "-m mean"}),
-    ("evaluate letters.csv -m mean", "--score C=1 --score I=0 --score P=0", {}),
+    ("evaluate letters.csv -m mean", "--score I=0 --score C=1 --score P=SCORE", {"SCORE": "0.5"}),
     ("evaluate costs.csv -m pass@1 --cost usd", "--missing-cost ignore", {}),
     ("evaluate plain.csv -m pass@1 --difficulty beta --pooling none", "--pooling partial",
      {"--pooling none": ""}),

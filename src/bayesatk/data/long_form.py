@@ -37,6 +37,7 @@ from bayesatk.data.validation import (
     is_split,
     number_of,
     outcome_codes,
+    share_of,
     shown,
     ways_to_score,
 )
@@ -399,7 +400,7 @@ def _threshold_remedy(values: Sequence[Any]) -> tuple[str | Argument, ...]:
 def _number_of_outcome(value: Any) -> float | None:
     """Return the number that an outcome or its text stands for; None for flags and durations."""
     odd = isinstance(value, bool | np.bool_) or not is_category(value)
-    return None if odd else number_of(value)
+    return None if odd else share_of(value)
 
 
 def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:

@@ -632,6 +632,9 @@ def _unclear_roles(
     if unclear.get("question") == []:
         ids = _likely_questions(sample, names, columns_of(roles, "system"), [*taken, *marked])
         proposed |= {"question": ids[0]} if len(ids) == 1 else {}
+    if unclear.get("question") == [] and {*names} <= {*taken, *columns_of(proposed, *proposed)}:
+        proposed["question"] = ONE  # no other column is left
+        hints += "They can be read if all rows are trials of one question. "
     if unclear.get("outcome") == []:
         instead, found = _instead_of_outcome(sample, {**proposed, **roles}, marked, taken)
         hints = instead or hints
@@ -666,23 +669,33 @@ def _unclear_roles(
 def _as_systems_or_trials(
     sample: Sample, roles: Mapping[str, Any], proposed: Mapping[str, Any], marked: list[Any]
 ) -> list[Any]:
-    """Return what to propose if each of several columns of marks is a system, or a trial."""
-    beside = [name for name in marked if name in sample.names]
-    keys = columns_of({**proposed, **roles}, "question", "trial")
-    told_apart = sample.tell_apart([name for name in keys if name is not ...])
-    if proposed.get("outcome") is not ... or len(beside) < 2 or not told_apart:
+    """Return what to propose if each of several columns of marks or scores is a system, or a trial.
+
+    Several scores, of which some may be measurements of another kind, are no trials.
+    """
+    beside, kind = [name for name in marked if name in sample.names], "marks"
+    scores: list[Any] = []
+    of_both = {**proposed, **roles}
+    if not marked and "system" not in roles and of_both.get("question", ...) is not ...:
+        free = [name for name in sample.names if name not in columns_of(of_both, *of_both)]
+        likely = _likely_scores(sample, of_both, free)
+        beside, kind = [name for name in likely if _are_numbers(sample, name)], "scores"
+        scores = [Argument("scores", "numbers")]
+    keys = [name for name in columns_of(of_both, "question", "trial") if name is not ...]
+    if proposed.get("outcome") is not ... or len(beside) < 2 or not sample.tell_apart(keys):
         return []
     columns = Argument("columns", {**proposed, "outcome": beside})
-    as_trials = ["if each is a trial: ", columns, "; "]
-    if len({str(name).rstrip("0123456789") for name in beside}) > 1 and all(
-        str(name)[-1].isdecimal() for name in beside
-    ):
+    as_systems = [f"If each column of {kind} is a system: ", Argument("wide", True), columns,
+                  *scores, "; "]  # fmt: skip
+    numbered = all(str(name)[-1].isdecimal() for name in beside)
+    if scores or "trial" in roles:
+        as_trials: list[Any] = []
+    elif numbered and len({str(name).rstrip("0123456789") for name in beside}) > 1:
         as_trials = ["if they are numbered trials of several systems, write a row for each system "
                      "and question; "]  # fmt: skip
-    if "trial" in roles:
-        as_trials = []
-    return ["If each column of marks is a system: ", Argument("wide", True), columns, "; ",
-            *as_trials, "or "]  # fmt: skip
+    else:
+        as_trials = ["if each is a trial: ", columns, "; "]
+    return [*as_systems, *as_trials, "or "]
 
 
 def _as_objects(sample: Sample, marked: list[Any]) -> list[Any]:
@@ -750,7 +763,7 @@ def _likely_scores(sample: Sample, roles: Mapping[str, Any], free: Labels) -> li
         if normalized_name(name) not in (*PROMPT_NAMES, *REFERENCE_NAMES)
         and 1 < len(sample.distinct(name))
         and sample.distinct(name)[0][0] not in "[{"
-        and (None not in map(number_of, sample.distinct(name)) or len(sample.distinct(name)) <= 8)
+        and (_are_numbers(sample, name) or len(sample.distinct(name)) <= 8)
         and (questions == len(sample) or len(set(sample.rows([*question, name]))) > questions)
         and not _is_balanced(sample, name)
     ]
@@ -760,6 +773,11 @@ def _likely_scores(sample: Sample, roles: Mapping[str, Any], free: Labels) -> li
         if not (_MEASUREMENT_NAME.search(normalized_name(name)) or is_better_lower(name))
     ]
     return others or differing
+
+
+def _are_numbers(sample: Sample, name: Any) -> bool:
+    """Return whether a column holds numbers or percentages alone."""
+    return None not in map(share_of, sample.distinct(name))
 
 
 def _is_balanced(sample: Sample, name: Any) -> bool:
@@ -801,7 +819,7 @@ def _with_scores(sample: Sample, proposed: Mapping[str, Any], marked: Labels) ->
     if not texts or word_scores(texts) or sample.are_marks(name):
         return [Argument("columns", dict(proposed), "tally")]
     columns = Argument("columns", dict(proposed), "tally")
-    if None in map(number_of, texts):
+    if not _are_numbers(sample, name):
         return [columns, *ways_to_score([outcome_of(text) for text in texts], {})]
     lower = [Argument("better", "lower", "tally")] * is_better_lower(name)
     return [columns, Argument("scores", "numbers", "tally"), *lower]
@@ -1027,7 +1045,16 @@ def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any) -> Dou
     if are_numbers and _is_one_to_one(sample, name, columns_of(roles, "trial")):
         return ()
     return (f"the rows of a question differ in {listed}, and are read as trials; is it the system, "
-            "or the trial? Then name it: ", with_systems(roles, name), ".")  # fmt: skip
+            "or the trial? Then name it: ", with_systems(roles, name),
+            *_as_suites(roles, name), ".")  # fmt: skip
+
+
+def _as_suites(roles: Mapping[str, Any], name: Any) -> Doubt:
+    """Return what to do if a column beside that of the systems says which suite an id is of."""
+    if "system" not in roles:
+        return ()
+    together = [name, *columns_of(roles, "question")]
+    return "; or, if ids are of several suites: ", Argument("columns", {"question": together})
 
 
 def _are_balanced(cells: Collection[Collection[str]], number: int) -> bool:

@@ -239,7 +239,8 @@ def scores_of_words(outcomes: Collection[object]) -> dict[Any, float]:
     >>> scores_of_words(["ERROR", "FAILED", "PASSED"]), scores_of_words(["PASSED", "ERROR"])
     ({'FAILED': 0.0, 'PASSED': 1.0}, {})
     """
-    wrong, right = ({*words} for words in zip(*_WORDS, ("0", "1"), ("false", "true"), strict=True))
+    others = ("0", "1"), ("false", "true"), ("i", "c")  # the last are of Inspect
+    wrong, right = ({*words} for words in zip(*_WORDS, *others, strict=True))
     scores = {
         mark: float(str(mark).lower() in right)
         for mark in outcomes
@@ -254,6 +255,15 @@ _WORDS = (
     ("unresolved", "resolved"), ("rejected", "accepted"), ("loss", "win"),
     ("✗", "✓"), ("❌", "✅"),
 )  # fmt: skip
+
+
+def _is_word(outcome: object) -> bool:
+    """Return whether an outcome is a word, neither a number nor a letter for a grade."""
+    return (
+        isinstance(outcome, str)
+        and number_of(outcome) is None
+        and not (len(outcome) == 1 and outcome.isalpha())
+    )
 
 
 def ways_to_score(outcomes: Collection[Any], scores: Scores) -> tuple[str | Argument, ...]:
@@ -273,10 +283,11 @@ def ways_to_score(outcomes: Collection[Any], scores: Scores) -> tuple[str | Argu
     """
     if len(outcomes) < 2:
         return (Argument("scores", {**scores, **dict.fromkeys(outcomes, ...)}, "tally"),)
-    known = {label: scores[label] for label in outcomes if label in scores}
+    stated = {} if {*scores} == {0, 1} else scores  # of 0 and 1 those that occur
+    known = dict(stated) | {label: scores[label] for label in outcomes if label in scores}
     known |= scores_of_words([label for label in outcomes if label not in known])
     others = [label for label in outcomes if label not in known]
-    if {0.0, 1.0} <= {*known.values()} and others and {*map(number_of, others)} == {None}:
+    if {0.0, 1.0} <= {*known.values()} and others and all(map(_is_word, others)):
         names = ", ".join(map(shown, others))
         as_missing = Argument("scores", {**known, **dict.fromkeys(others)}, "tally")
         return (

@@ -31,6 +31,7 @@ from bayesatk.data.validation import (
     Scores,
     number_of,
     outcome_codes,
+    share_of,
     shown,
 )
 from bayesatk.io.json_stream import decoded, members, parsed_lines, placed_records, value_at
@@ -375,9 +376,10 @@ def _parsed_mark(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -
             return written
     if not stripped or stripped.lower() == "nan":
         return None
+    share = share_of(stripped) if isinstance(scores, NumberScale) else None
+    if share is not None:
+        return share
     if is_number(stripped):
-        if isinstance(scores, NumberScale):
-            return float(stripped)
         return numbers.get(Decimal(stripped), stripped)
     return {"true": True, "false": False}.get(stripped.lower(), stripped)
 
