@@ -26,6 +26,7 @@ ANSWERS = pd.DataFrame(SAID, columns=["question", "trial", "said", "outcome"])
 VOTES = bk.tally(ANSWERS, columns={"answer": "said"})
 RATES = pd.DataFrame({"question": [1, 2], "rate": [0.5, 0.2]})
 APART = pd.DataFrame({"system": ["a", "b"], "question": [1, 2], "outcome": [1, 0]})
+GRADED_DATA = bk.tally(GRADES, scores="numbers")
 PAIR, SHARES = {"a": (0.6, 0.3), "b": (0.65, 0.3)}, (0.3, 0.3, 0.4)
 THREE = bk.evaluate({**RUNS, "c": RUNS["a"]}, "pass@1", draws=20, rng=1)
 DATA = bk.tally(RUNS, group=GROUPS, covariates={"minutes": list(range(12))})
@@ -39,9 +40,10 @@ def evaluate(**options):
 RESULTS = {
     "FIT": lambda: evaluate(),
     "ONE": lambda: evaluate(data={"a": RUNS["a"]}),
+    "TAUS": lambda: evaluate(metrics=["g-pass@1,2:0.5", "g-pass@1,2:1"]),
     "CURVE": lambda: evaluate(metrics="pass@1,2"),
     "KEPT": lambda: evaluate(data={"a": RUNS["a"]}, keep=["p"]),
-    "GRADED": lambda: evaluate(data=bk.tally(GRADES, scores="numbers"), metrics="mean"),
+    "GRADED": lambda: evaluate(data=GRADED_DATA, metrics="mean"),
     "GROUPED": lambda: bk.evaluate(DATA, "pass@1", **FAST),
     "COVARIED": lambda: evaluate(covariates="minutes"),
 }
@@ -117,7 +119,7 @@ PROPOSED = [
     ("bk.decide.gate_design(?, PAIR['a'], questions=9, trials=2)", "None",
      "bk.decide.GatePolicy('pass@1', margin=0.02)"),
     # Metrics that the data or the result have not.
-    ("bk.evaluate(?, 'pass@1', **FAST)", "bk.tally(GRADES, scores='numbers')",
+    ("bk.evaluate(?, 'pass@1', **FAST)", "GRADED_DATA",
      "bk.tally(GRADES, success='score >= 0.5')", "success='score >= 0.5'"),
     ("bk.evaluate(?, 'cost', **FAST)", "DATA", "bk.tally(COSTS, cost='usd')",
      "bayesatk.tally(data, cost='usd')"),
@@ -133,7 +135,18 @@ PROPOSED = [
     ("bk.table(?, by='group')", "FIT", "GROUPED", "group=..."),
     ("bk.table(?, 'coefficients')", "FIT", "COVARIED", "covariates=..."),
     ("bk.predict(?, {'minutes': [3]})", "FIT", "COVARIED", "covariates=['minutes']"),
+    ("bk.plots.plot_curve(TAUS, ?)", "'g-pass@'", "'g-pass@:0.5'"),
+    ("evaluate(metrics=?)", "'pas@1'", "'pass@1'"),
+    # Models.
+    ("bk.models.build_answers(?)", "DATA", "VOTES", "columns={'answer': ...}"),
     # Data.
+    ("bk.tally(RUNS?).sel(group='x')", "", ", group=GROUPS", "group=..."),
+    ("evaluate(data=RUNS, group_weights={'w': 1, 'x': 1, 'y': 1, 'z': 2}?)", "", ", group=GROUPS",
+     "group=..."),
+    ("bk.tally(RUNS, covariates={'minutes': ?})", "[1, 2]", "list(range(12))", "Give a list"),
+    ("bk.tally(RUNS, weight=?)", "[0, *range(1, 12)]", "[*range(1, 13)]", "positive"),
+    ("bk.tally(COSTS, columns={?'outcome': 'outcome'})", "'nothing': 'usd', ", "", "Leave a column"),
+    ("bk.decide.GatePolicy('pass@1', 0.02, pooled_floors=?)", "1", "False", "Leave it out for false"),
     ("bk.tally([[0, 0.5], [1, 1]]?)", "", ", scores='numbers'"),
     ("bk.tally([[0, None], [1, 1]]?)", "", ", missing='ignore'"),
     ("bk.tally([['C', 'I'], ['I', 'C']], scores=?)", "{}", "{'I': 0, 'C': 1}"),
