@@ -34,7 +34,8 @@ ARRAY = xr.DataArray(
 
 REMEDY = re.compile(
     r"(?:^|[.;:(] ?)(Map|Name|Remove|Rename|Fill|Give|Pass|Use|Save|Convert|Export|Number|Say|Check"
-    r"|Drop|Score|Write|Replace|Label|Quote|Split|Choose|Leave|Add|Reset|Is the order|To read a file)\b"
+    r"|Drop|Score|Write|Replace|Label|Quote|Split|Choose|Leave|Add|Reset|Is the order"
+    r"|To read a file)\b"
     r"|go in with|is \[\[|is \{|is null|leaves them out|pass a long table|is None or NaN"
     r"|must (be one|be finite|be an? |be distinct|match|label|map|hold|have|be 'error')"
 )

@@ -334,6 +334,11 @@ PROPOSED = {
         [("number of trials beside a rate", {"columns": {"trials": 4}})], "x 2/4, y 4/4",
         options={"columns": {"rate": "acc", "trials": "NUMBER"}},
     ),
+    "words for marks of systems side by side": Table(
+        "task,m_a,m_b  x,pass,fail  y,pass,pass  z,fail,fail",
+        [("If each column of marks is a system: ", "wide", "columns")],
+        "m_a: x 1/1, y 1/1, z 0/1; m_b: x 0/1, y 1/1, z 0/1",
+    ),
     "scores of systems side by side": Table(
         "question,m_a,m_b  x,0.25,0.5  y,0.75,0.125  z,0.5,0.0",
         [("If each column of scores is a system: ", "wide", "columns", "scores")],

@@ -27,7 +27,15 @@ from bayesatk.data.roles import (
     usual_columns,
     usual_names,
 )
-from bayesatk.data.validation import NumberScale, OutcomeError, Scores, number_of, share_of, shown
+from bayesatk.data.validation import (
+    NumberScale,
+    OutcomeError,
+    Scores,
+    number_of,
+    share_of,
+    shown,
+    word_scores,
+)
 from bayesatk.io.log_rows import ReadOptions, several_systems
 from bayesatk.io.record_tables import (
     parquet_blocks,
@@ -140,7 +148,7 @@ def _wide(
 
 
 def _holds_marks(texts: Sequence[str], scores: Scores) -> bool:
-    """Return whether a column holds marks: numbers, lists, true/false, C and I, or scored outcomes.
+    """Return whether a column holds marks: numbers, lists, words for marks, or scored outcomes.
 
     Examples
     --------
@@ -148,9 +156,13 @@ def _holds_marks(texts: Sequence[str], scores: Scores) -> bool:
     [True, True, False]
     """
     marks = {"true", "false", *(str(label).lower() for label in scores)}
-    return {*texts} <= {"C", "I"} or any(
-        text[0] == "[" or text.strip().lower() in marks or share_of(text) is not None
-        for text in texts
+    return (
+        {*texts} <= {"C", "I"}
+        or bool(word_scores(texts))
+        or any(
+            text[0] == "[" or text.strip().lower() in marks or share_of(text) is not None
+            for text in texts
+        )
     )
 
 
