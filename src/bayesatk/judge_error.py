@@ -99,7 +99,7 @@ class JudgeError:
         Parameters
         ----------
         kinds : ndarray of int, shape (kinds,)
-            As of `bayesatk.data.outcomes.Outcomes.kinds`.
+            Numbers of trials of each kind, from `bayesatk.data.outcomes.Outcomes.kinds`.
         """
         if len(kinds) == 2:
             return self

@@ -11,7 +11,7 @@ from bayesatk.data.study import read_study
 from bayesatk.metrics.grid import one_metric
 from bayesatk.models.building import build_models
 from bayesatk.models.evidence import average
-from bayesatk.models.metric_draws import hyper_variables, named_draws
+from bayesatk.models.metric_draws import drawn_hyperparameters, named_draws
 from bayesatk.models.predictive import Predictive
 from bayesatk.models.question_draws import traced_laws
 from bayesatk.posterior.checking import _replicates
@@ -90,7 +90,7 @@ def at_draws_of_the_prior(name: str, size: int):
     if isinstance(study.prior, HyperPrior):
         averaged = average(study, {family: posterior}, rng)
     laws = traced_laws(study, posterior, 0, averaged and averaged.difficulties[0])
-    variables = named_draws(study, posterior, [hyper_variables(study, posterior, 0, laws)])
+    variables = named_draws(study, posterior, [drawn_hyperparameters(study, posterior, 0, laws)])
     traces = {family: xr.DataTree.from_dict({"posterior": posterior})}
     result = xr.Dataset(variables).assign_coords(posterior.coords)
     groups = Predictive(study, models, traces, averaged, result, (), rng).groups()

@@ -16,8 +16,8 @@ from scipy.stats import kstest
 import bayesatk as bk
 from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.states import States
-from bayesatk.core.program.laws import Common, DifficultyLaw
-from bayesatk.core.program.observations import AllAlike, Marked, MarkedOnRule
+from bayesatk.core.program.laws import CommonP, DifficultyLaw
+from bayesatk.core.program.observations import CompletelyPooled, Marked, MarkedOnRule
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import one_metric
 from bayesatk.priors import HyperPrior
@@ -88,7 +88,7 @@ def test_the_likelihood_is_the_integral_over_p(counts, mean, icc, s, f) -> None:
         logs = observation.log_states(theta, np.zeros((1, 1)))
         assert np.exp(logs.item()) == pytest.approx(one, rel=2e-5)
     alike = Fields((Field("mean", Beta(1.0, 1.0)), *judge.fields))
-    observation = AllAlike(Common(alike, False), states, judge)
+    observation = CompletelyPooled(CommonP(alike, False), states, judge)
     logs = observation.log_states(theta[:, [0, 2, 3]], np.zeros((1, 1)))
     assert np.exp(logs.item()) == pytest.approx(chance_of(counts, mean, s, f), rel=1e-9)
 

@@ -16,10 +16,10 @@ from bayesatk.cli.options import (
     check_file,
     check_output,
     families,
-    of_systems,
+    numbers_between_commas,
+    outcomes_of_systems,
     pairs,
     print_json,
-    whole_numbers,
     working,
 )
 from bayesatk.cli.terminal import (
@@ -81,7 +81,7 @@ def plan(
     with working("Planning ...", delivery.silent):
         tree = draw_up(
             source, metric, width=width, prob_correct=prob_correct, target=target,
-            trials=whole_numbers(trials), correlation=correlation,
+            trials=numbers_between_commas(trials), correlation=correlation,
         )  # fmt: skip
     delivery.deliver(tree)
 
@@ -322,13 +322,13 @@ def _both(baseline: Path | None, systems: list[str] | None) -> Callable[..., Any
 
         if baseline is None:
             data = load(source, **options)
-            return joined_outcomes(*(of_systems(data, [name]) for name in systems or []))
+            return joined_outcomes(*(outcomes_of_systems(data, [name]) for name in systems or []))
         if isinstance(source, dict):
             raise ValueError("files must go without NAME= here: they are of the new system.")
         both = [load(source, **options), load(str(baseline), **options)]
         if systems:
             named = zip(both, (systems[0], systems[-1]), strict=True)
-            both = [of_systems(data, [name]) for data, name in named]
+            both = [outcomes_of_systems(data, [name]) for data, name in named]
         for data in both:
             if len(data.systems) > 1:
                 raise ValueError(

@@ -352,7 +352,7 @@ class Reading(FileOptions):
             return data
         data = _noted_as_options(data, [warning.message for warning in caught])
         if self.system:
-            data = of_systems(data, self.system)
+            data = outcomes_of_systems(data, self.system)
         return data.shared() if self.shared else data
 
 
@@ -362,7 +362,7 @@ def _noted_as_options(data: Any, doubts: Iterable[Warning | str]) -> Any:
     return replace(data, notes=tuple(written.get(note, note) for note in data.notes))
 
 
-def of_systems(data: Any, names: Collection[str]) -> Any:
+def outcomes_of_systems(data: Any, names: Collection[str]) -> Any:
     """Return the outcomes of some systems, whose labels may be numbers."""
     labels = {str(label): label for label in data.systems}
     return data.sel(system=[labels.get(name, name) for name in names])
@@ -589,12 +589,12 @@ def pairs(items: list[str] | None, option: str) -> dict[str, str]:
     return values_by_name
 
 
-def whole_numbers(text: str) -> list[int]:
+def numbers_between_commas(text: str) -> list[int]:
     """Return numbers that are separated by commas.
 
     Examples
     --------
-    >>> whole_numbers("1,4")
+    >>> numbers_between_commas("1,4")
     [1, 4]
     """
     return list(map(int, text.split(",")))

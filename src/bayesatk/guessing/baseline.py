@@ -24,8 +24,8 @@ from bayesatk.results.schema import (
     SCHEMA_VERSION,
     STATISTICS,
     TARGETS,
-    build,
     chain_dataset,
+    result_tree,
 )
 from bayesatk.results.views import ShownTable
 
@@ -327,4 +327,4 @@ def random_baseline_distribution(
         "correlation": float(correlation), "seed": seed, "ci_prob": float(ci_prob),
         "citations": json.dumps([YAUNEY]),
     }  # fmt: skip
-    return build(groups, attrs)
+    return result_tree(groups, attrs)

@@ -90,7 +90,7 @@ def average(study: Study, posteriors: Mapping[str, xr.Dataset], rng: Rng) -> Ave
     chains = sizes["chain"], sizes["draw"]
     counts = all_trials(study)
     estimates = np.array([
-        [log_evidence(prior.fields(name), laws, chains, trials, rng)
+        [bridge_log_evidence(prior.fields(name), laws, chains, trials, rng)
          for laws, trials in zip(by_system, counts, strict=True)]
         for name, by_system in drawn.items()
     ])  # fmt: skip
@@ -126,7 +126,7 @@ def _table(logs: Array, errors: Array, prior: Mapping[str, float]) -> xr.Dataset
     )
 
 
-def log_evidence(
+def bridge_log_evidence(
     fields: Fields, draws: Nodes, chains: tuple[int, int], counts: Array,
     rng: Rng,
 ) -> tuple[float, float]:  # fmt: skip

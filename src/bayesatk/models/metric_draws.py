@@ -78,7 +78,7 @@ def count_draws(
         tried = trials.any(axis=-1)
         of_system = SystemMetrics(metrics, shares, p, tried, laws, alike, study.bootstrapped)
         drawn.append(of_system.draw(keep_p, rng))
-        by_system.append(hyper_variables(study, posterior, system, laws))
+        by_system.append(drawn_hyperparameters(study, posterior, system, laws))
         if keep_p:
             by_system[-1]["p"] = drawn[-1].p
     whole = by_chain(posterior, [metric_draws.whole for metric_draws in drawn])
@@ -127,7 +127,7 @@ def traced_p(
     return partial(probabilities, laws, trials)
 
 
-def hyper_variables(
+def drawn_hyperparameters(
     study: Study, posterior: xr.Dataset, system: int, laws: QuestionLaws | None
 ) -> dict[str, Any]:
     """Return hyperparameters of one system, by the names that results have."""

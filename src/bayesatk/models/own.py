@@ -27,13 +27,13 @@ from bayesatk.results.citations import RUBIN
 from bayesatk.results.schema import (
     DRAWS,
     SAMPLE,
-    build,
+    SAMPLER_ATTRIBUTES,
     data_groups,
     posterior_group,
+    result_tree,
     root_attributes,
 )
 
-_RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _NEW_GROUPS = ("posterior", "predictions", "posterior_predictive")  # where new questions may be
 _MAX_NOISE_SHARE = 0.03  # of an sd, from few new questions, without a note
 _MIN_NEW_QUESTIONS = 100  # per draw, that the note recommends
@@ -147,7 +147,7 @@ def from_draws(
         "draws", study.as_text(), seed, outcomes, tuple(dict.fromkeys(sources)),
         notes=json.dumps([*lines, *count_notes, *mixing]),
     )  # fmt: skip
-    return build(groups | data_groups(study), attributes)
+    return result_tree(groups | data_groups(study), attributes)
 
 
 def _sample_stats(trace: xr.DataTree) -> xr.Dataset:
@@ -296,7 +296,7 @@ def _group(study: Study, posterior: xr.Dataset, metrics: Array, p: Array) -> xr.
             (*DRAWS, "target", "reached"), moved.reshape(*shape, *moved.shape[1:])
         )  # fmt: skip
         coords["reached"] = dataset["category"].values[reachable(study.outcomes.utility)]
-    attrs = {name: posterior.attrs[name] for name in _RECORDED if name in posterior.attrs}
+    attrs = {name: posterior.attrs[name] for name in SAMPLER_ATTRIBUTES if name in posterior.attrs}
     group = posterior_group(
         study.grid, values.reshape(*shape, *values.shape[1:]), dataset["system"].values, extra,
         attrs | {"sampling": "own model"},

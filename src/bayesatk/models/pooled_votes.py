@@ -28,7 +28,7 @@ from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import (
     CountDraws,
     by_chain,
-    hyper_variables,
+    drawn_hyperparameters,
     named_draws,
     traced_p,
 )
@@ -165,7 +165,7 @@ def _system(
     new = np.split(drawn.by_group[..., 1], ends, axis=2)
     grouped = study.grouping is not None
     new_groups = np.split(drawn.whole[..., 2], ends, axis=1) if grouped else []
-    return _Shares(drawn.p, new, new_groups, hyper_variables(study, posterior, system, laws))
+    return _Shares(drawn.p, new, new_groups, drawn_hyperparameters(study, posterior, system, laws))
 
 
 def _exactly(trials: int, number: int) -> Metric:
@@ -214,11 +214,11 @@ class _Draws:
         elif study.grouping is not None:
             new = shares.new_groups(like.swapaxes(1, 2), rng)
         by_group = np.stack([on_questions, like], axis=-1)
-        whole = np.einsum("dgkt,g->dkt", by_group, shares.outer)
+        whole = np.einsum("dgkt,g->dkt", by_group, shares.group_share)
         if new is not None:
             whole = np.concatenate([whole, new[..., None]], axis=-1)
         agreement = (1.0 + answer_alpha) / (1.0 + size * answer_alpha)
-        return whole, by_group, np.einsum("dgk,g->dk", votes, shares.outer), agreement
+        return whole, by_group, np.einsum("dgk,g->dk", votes, shares.group_share), agreement
 
     def _concentration(self, system: int, counts: Ints) -> tuple[Array, Array]:
         """Dirichlet parameters of each wrong answer and of none in every draw."""

@@ -23,7 +23,7 @@ from bayesatk.data.study import Study
 from bayesatk.metrics.credit import log_multinomial
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.models.evidence import Averaged
-from bayesatk.models.metric_draws import count_draws, hyper_variables, named_draws
+from bayesatk.models.metric_draws import count_draws, drawn_hyperparameters, named_draws
 from bayesatk.models.program import build_program
 from bayesatk.models.question_draws import chosen, traced_difficulty, traced_laws
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
@@ -57,7 +57,7 @@ class Predictive:
     posterior : xarray.Dataset
         Group of the result.
     keep : sequence of str
-        As of `bayesatk.sample`.
+        Optional contents of the result, as `bayesatk.sample` takes them.
     rng : numpy.random.Generator
     """
 
@@ -264,7 +264,7 @@ class Predictive:
                           if name != "reach_probability"}  # fmt: skip
         else:
             by_system = [
-                hyper_variables(study, source, i, traced_laws(
+                drawn_hyperparameters(study, source, i, traced_laws(
                     study, source, i, None if difficulties is None else difficulties[i]
                 )) for i in systems
             ]  # fmt: skip

@@ -194,7 +194,7 @@ def p_given(law: QuestionLaws, counts: Array, size: int, rng: Rng) -> Array:
     right, trials = hidden + labelled_right, unknown + labelled_wrong + labelled_right
     logs = difficulty.log_likelihood(right, trials - right) + log_choose(unknown, hidden)
     chance = np.exp(logs - logs.max(axis=1, keepdims=True))
-    number = _drawn_columns(chance * mark_chances(rates, marks, unknown, counts[2:]), size, rng)
+    number = _drawn_columns(chance * chances_of_marks(rates, marks, unknown, counts[2:]), size, rng)
     p = np.empty(number.shape)
     for t in np.unique(number):
         draw, question = np.nonzero(number == t)
@@ -245,7 +245,7 @@ def _drawn_columns(weight: Array, size: int, rng: Rng) -> Indices:
     return number
 
 
-def mark_chances(rates: Array, marks: int, trials: int, labels: Array) -> Array:
+def chances_of_marks(rates: Array, marks: int, trials: int, labels: Array) -> Array:
     """Probability of marks given each number of right trials, (draws, trials + 1).
 
     Parameters

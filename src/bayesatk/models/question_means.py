@@ -27,17 +27,17 @@ class Shares:
     Parameters
     ----------
     group : ndarray of int, shape (questions,)
-    inner : ndarray, shape (questions,)
+    within_group : ndarray, shape (questions,)
         In the mean over its group, where they sum to one.
-    outer : ndarray, shape (groups,)
+    group_share : ndarray, shape (groups,)
         Of each group in the mean over all questions.
     grouped : bool
         Whether there are groups.
     """
 
     group: Indices
-    inner: Array
-    outer: Array
+    within_group: Array
+    group_share: Array
     grouped: bool
 
     @classmethod
@@ -48,16 +48,16 @@ class Shares:
         weights = np.ones(size) if weight is None else weight / weight.max()
         code = np.zeros(size, np.intp) if grouping is None else grouping.code
         total = np.bincount(code, weights, 1 if grouping is None else len(grouping.labels))
-        outer = total / total.sum()
+        group_share = total / total.sum()
         if grouping is not None and grouping.weight is not None:
-            outer = grouping.shares()
-        return cls(code, weights / total[code], outer, grouping is not None)
+            group_share = grouping.shares()
+        return cls(code, weights / total[code], group_share, grouping is not None)
 
     @cached_property
     def matrix(self) -> Array:
         """Shares of questions by group, (questions, groups)."""
-        table = np.zeros((len(self.group), len(self.outer)))
-        table[np.arange(len(self.group)), self.group] = self.inner
+        table = np.zeros((len(self.group), len(self.group_share)))
+        table[np.arange(len(self.group)), self.group] = self.within_group
         return table
 
     def drawn_anew(self, tried: Flags) -> Flags:
@@ -66,7 +66,9 @@ class Shares:
 
     def new_groups(self, population: Array, rng: Rng) -> Array:
         """Draw groups anew: means (draws, metrics, groups) under weights times their shares."""
-        weights = rng.standard_exponential((len(population), len(self.outer))) * self.outer
+        weights = (
+            rng.standard_exponential((len(population), len(self.group_share))) * self.group_share
+        )
         weights /= weights.sum(axis=1, keepdims=True)
         return np.asarray(np.einsum("dmg,dg->dm", population, weights))
 
@@ -139,7 +141,7 @@ class SystemMetrics:
             start += len(span)
         new = sums / weights[:, None] if self.resampled else self._population()
         by_group = np.stack([total, new], axis=-1)  # (draws, metrics, group, target)
-        whole = np.einsum("dmgt,g->dmt", by_group, self.shares.outer)
+        whole = np.einsum("dmgt,g->dmt", by_group, self.shares.group_share)
         if self.shares.grouped:
             whole = np.concatenate([whole, self._new_groups(new, rng)[..., None]], axis=-1)
         p_of_all = np.concatenate(parts_of_p, axis=1) if keep_p else None
@@ -151,9 +153,9 @@ class SystemMetrics:
         for questions, law in laws.alike():
             values = np.stack([law.expected(metric) for metric in self.metrics], axis=1)
             if total is None:
-                total = np.zeros((*values.shape, len(self.shares.outer)))
+                total = np.zeros((*values.shape, len(self.shares.group_share)))
             group = self.shares.group[questions[0]]
-            total[..., group] += self.shares.inner[questions].sum() * values
+            total[..., group] += self.shares.within_group[questions].sum() * values
         assert total is not None
         return total
 
@@ -162,7 +164,7 @@ class SystemMetrics:
             return self._expected(self.laws)
         assert self.alike is not None
         values = np.stack([self.alike(metric) for metric in self.metrics], axis=1)
-        return np.repeat(values[..., None], len(self.shares.outer), axis=2)
+        return np.repeat(values[..., None], len(self.shares.group_share), axis=2)
 
     def _new_groups(self, population: Array, rng: Rng) -> Array:
         """Metrics of questions of new groups, (draws, metrics).
@@ -181,7 +183,7 @@ class SystemMetrics:
         for node, share in zip(z, weight / weight.sum(), strict=True):
             effect = np.broadcast_to(node * laws.group_sd[:, None], laws.group_effect.shape)
             new = replace(laws, group_effect=effect)
-            total += share * (self._expected(new) @ self.shares.outer)
+            total += share * (self._expected(new) @ self.shares.group_share)
         return total
 
 
@@ -206,11 +208,11 @@ def grouped_means(
     totals: Array = np.zeros(0)
     for question, credit in enumerate(credits):
         if not question:
-            shape = *credit.shape[:-1], len(shares.outer), credit.shape[-1]
+            shape = *credit.shape[:-1], len(shares.group_share), credit.shape[-1]
             totals, weights = np.zeros((2, *shape)), np.zeros((*shape[-3:-1], 1))
-        group, inner = shares.group[question], shares.inner[question]
-        weight = inner * anew[question] * rng.standard_exponential((credit.shape[-2], 1))
-        totals[0, ..., group, :] += inner * credit
+        group, within_group = shares.group[question], shares.within_group[question]
+        weight = within_group * anew[question] * rng.standard_exponential((credit.shape[-2], 1))
+        totals[0, ..., group, :] += within_group * credit
         totals[1, ..., group, :] += weight * credit
         weights[:, group] += weight
     return totals[0], totals[1] / np.where(weights > 0.0, weights, np.nan)

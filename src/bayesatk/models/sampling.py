@@ -44,10 +44,11 @@ from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty_draws import difficulty_group, has_difficulty_group
 from bayesatk.results.schema import (
     SAMPLE,
-    build,
+    SAMPLER_ATTRIBUTES,
     data_groups,
-    group_draws,
+    group_draws_dataset,
     posterior_group,
+    result_tree,
     root_attributes,
 )
 
@@ -57,7 +58,6 @@ _RESERVED_OPTIONS = (
     "blocking", "chains", "draws", "progress_bar", "return_raw_trace", "save_warmup", "seed",
     "tune",
 )  # fmt: skip
-_RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back
 
 
@@ -289,13 +289,13 @@ def sampled_result(
     how : Sampling
     rng : int, numpy.random.Generator or None
     keep : sequence of str
-        As of `sample`.
+        Optional contents of the result, as `bayesatk.sample` takes them.
     """
     generator, seed = resolve_rng(rng)
     models = build_models(study) if study.judged else {}
     counts, averaged, traces = _drawn(study, models, how, generator, "p" in keep)
     first = next(iter(traces.values()))["posterior"].to_dataset()
-    recorded = {name: first.attrs[name] for name in _RECORDED if name in first.attrs}
+    recorded = {name: first.attrs[name] for name in SAMPLER_ATTRIBUTES if name in first.attrs}
     recorded |= {"sampling": "nuts", "tuning_steps": how.tune}
     posterior = _posterior(study, counts).assign_attrs(recorded)
     statistics = sampler_statistics(traces)
@@ -308,7 +308,7 @@ def sampled_result(
         "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,),
         sample_options=how.described(), notes=notes,
     )  # fmt: skip
-    return build(groups | statistics | data_groups(study), attributes)
+    return result_tree(groups | statistics | data_groups(study), attributes)
 
 
 def _drawn(
@@ -397,7 +397,9 @@ def _more_groups(
             groups["families"] = averaged.table
     if study.grouping is not None and counts.by_group is not None:
         labels = study.grouping.labels
-        groups["group_posterior"] = group_draws(study.grid, labels, counts.by_group, posterior)
+        groups["group_posterior"] = group_draws_dataset(
+            study.grid, labels, counts.by_group, posterior
+        )
     return groups
 
 

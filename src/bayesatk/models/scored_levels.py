@@ -11,7 +11,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from bayesatk._tools.arrays import Array, Ints
+from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Ints
 from bayesatk.core.pooling.levels import scaled_scores
 from bayesatk.models.difficulty_laws import Betas, Tensor, log_sum
 from bayesatk.models.judged_marks import DIMS
@@ -21,7 +21,6 @@ _STEP_PER_ERROR = 0.3  # logits, in roots of the trials of a question
 _LOGIT_SCALE = 10.0  # logits within which steps are even; they widen in proportion beyond
 _TRIALS_BEYOND_GRID = 1e-5  # expected at other levels than the end level, at the ends of the grid
 _NARROWEST_LAW = 0.06  # sd in logits that the grid can tell from a point
-_PROBABILITY_FLOOR = 1e-300  # its logarithm is a number
 _LARGEST_LOGIT = 40.0  # of expected scores whose tilts are looked for
 _BISECTIONS = 48  # of an interval of tilts, to 1e-14 of its length
 _LOG_PROBABILITY_FLOOR = -1e10  # finite, so that its derivative is a number
@@ -147,7 +146,7 @@ class TiltSums:
         squares = ((vector * side**2).sum(axis=-1) for side in (s, complement))
         below, above = (square - mean**2 for square, mean in zip(squares, (p, q), strict=True))
         variance = pt.maximum(
-            pt.switch(pt.lt(p, 0.5), below, above), _PROBABILITY_FLOOR
+            pt.switch(pt.lt(p, 0.5), below, above), PROBABILITY_FLOOR
         )  # nothing cancels
         log_width = pt.log(variance) - log_p - log_q + np.log(gaps)
         lowest, highest = (
@@ -184,8 +183,8 @@ def _even_tilts(s: Array, trials: float) -> tuple[Array, Array]:
         middle = 0.5 * (low + high)
         power = middle[:, None] * scale
         vector = np.exp(power - power.max(axis=1, keepdims=True))
-        logits = np.log(vector @ scale + _PROBABILITY_FLOOR) - np.log(
-            vector @ (1.0 - scale) + _PROBABILITY_FLOOR
+        logits = np.log(vector @ scale + PROBABILITY_FLOOR) - np.log(
+            vector @ (1.0 - scale) + PROBABILITY_FLOOR
         )
         low, high = np.where(logits < wanted, middle, low), np.where(logits < wanted, high, middle)
     tilts = 0.5 * (low + high)
@@ -193,9 +192,9 @@ def _even_tilts(s: Array, trials: float) -> tuple[Array, Array]:
     vector = np.exp(power - power.max(axis=1, keepdims=True))
     vector /= vector.sum(axis=1, keepdims=True)
     mean, complement = vector @ scale, vector @ (1.0 - scale)
-    product = np.maximum(mean * complement, _PROBABILITY_FLOOR)
+    product = np.maximum(mean * complement, PROBABILITY_FLOOR)
     below, above = vector @ scale**2 - mean**2, vector @ (1.0 - scale) ** 2 - complement**2
-    variance = np.maximum(np.where(mean < 0.5, below, above), _PROBABILITY_FLOOR)
+    variance = np.maximum(np.where(mean < 0.5, below, above), PROBABILITY_FLOOR)
     # Steps of the logit over its derivative, the variance of the score over p q.
     return tilts, _LOGIT_SCALE * np.cosh(x) * (x[1] - x[0]) * product / variance
 

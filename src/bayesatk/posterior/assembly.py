@@ -206,7 +206,7 @@ def question_statistics(
     return {"p": ((*("system", "question", "category")[: means.ndim], "statistic"), table)}
 
 
-def hyper_variables(each: Sequence[Evaluated], table: int, last: str) -> Variables:
+def hyperparameter_tables(each: Sequence[Evaluated], table: int, last: str) -> Variables:
     """Statistics of the hyperparameters, or quantiles; dims (system, [category,] last).
 
     Parameters

@@ -21,7 +21,7 @@ from bayesatk.posterior.assembly import (
     diagnostic_variables,
     exact_dataset,
     family_variables,
-    hyper_variables,
+    hyperparameter_tables,
     judge_groups,
     monte_carlo,
     posterior_dataset,
@@ -46,10 +46,10 @@ from bayesatk.results.schema import (
     GROUPED_TARGETS,
     QUANTILE_LEVELS,
     STATISTICS,
-    build,
     data_groups,
     group_results,
     labelled,
+    result_tree,
     root_attributes,
 )
 from bayesatk.results.stored_points import points_group, sampling_attributes
@@ -293,7 +293,7 @@ def evaluate(
         max((system.method for system in systems), key=len),  # the approximate, if any
         study.as_text(), seed, study.outcomes, _citations(study, costs), notes=json.dumps(remarks),
     )  # fmt: skip
-    return build(groups, attributes)
+    return result_tree(groups, attributes)
 
 
 def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr.Dataset]:
@@ -311,12 +311,12 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
     drawn = labelled(drawn, study.grouping)
     closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
     levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
-    levels = levels.assign(hyper_variables(each, 1, "quantile"))
+    levels = levels.assign(hyperparameter_tables(each, 1, "quantile"))
     if question_p:
         labels = dataset["question"].values  # ArviZ's tables take no other coordinates
         drawn = drawn.assign_coords(question=labels)
         closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
-    closed = closed.assign(hyper_variables(each, 0, "statistic"))
+    closed = closed.assign(hyperparameter_tables(each, 0, "statistic"))
     closed = closed.assign(diagnostic_variables(each)).merge(family_variables(each))
     if "category" in closed.dims:
         closed = closed.assign_coords(category=categories)

@@ -22,7 +22,7 @@ from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.analysis import Evaluated
-from bayesatk.results.schema import group_draws, posterior_group
+from bayesatk.results.schema import group_draws_dataset, posterior_group
 
 
 class SharedQuestions:
@@ -165,7 +165,9 @@ def joint_groups(
             draws = group_draws_by_system[:, :, group]
             group_draws_by_system[:, :, group] = shared.together(draws, draws)
         labels = study.grouping.labels
-        joint["group_posterior"] = group_draws(study.grid, labels, group_draws_by_system, posterior)
+        joint["group_posterior"] = group_draws_dataset(
+            study.grid, labels, group_draws_by_system, posterior
+        )
     return joint
 
 

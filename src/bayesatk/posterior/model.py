@@ -22,11 +22,11 @@ from bayesatk.core.pooling.marks import by_mark
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
-from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
+from bayesatk.core.program.laws import CategoryLaw, CommonP, DifficultyLaw
 from bayesatk.core.program.level_observation import Levels
 from bayesatk.core.program.observations import (
-    AllAlike,
     Categories,
+    CompletelyPooled,
     Marked,
     MarkedOnRule,
     Observation,
@@ -71,7 +71,7 @@ _POINTS_PER_ROUND = (1024, 4096)  # of importance sampling: few and many hyperpa
 _MIN_FAMILY_PROBABILITY = 1e-4  # families with less are left out of mixtures
 
 
-class Predictive(NamedTuple):
+class LogPredictive(NamedTuple):
     """Log predictive probabilities by state, and log evidence.
 
     Parameters
@@ -195,7 +195,7 @@ class CountModel:
     def estimate(self, metrics: Sequence[Any]) -> Array:
         """Unbiased finite-law values, over the questions that have k trials if they are many."""
         cells = self.cells
-        return self._mean_observed(metrics, cells.inner[0] * cells.share[cells.group])
+        return self._mean_observed(metrics, cells.share_powers[0] * cells.share[cells.group])
 
     def estimate_by_group(self, metrics: Sequence[Any]) -> Array:
         """Return the unbiased finite-law values of each group, as (groups, metrics).
@@ -203,7 +203,7 @@ class CountModel:
         NaN for a group without questions.
         """
         cells = self.cells
-        inside = (cells.inner[0] * (cells.group == group) for group in range(cells.groups))
+        inside = (cells.share_powers[0] * (cells.group == group) for group in range(cells.groups))
         return np.stack([self._mean_observed(metrics, share) for share in inside])
 
     def _mean_observed(self, metrics: Sequence[Any], share: Array) -> Array:
@@ -244,7 +244,7 @@ class CountModel:
         """Return the likelihood of the trials under the law with these hyperparameters."""
         states = self.cells.states
         if self.pooling == "complete":
-            return AllAlike(Common(fields, self.scores is not None), states, self.judge)
+            return CompletelyPooled(CommonP(fields, self.scores is not None), states, self.judge)
         if self.scores is not None and isinstance(self.prior, HyperPrior):
             return Levels(DifficultyLaw(fields), states, self.scores)
         alpha = tuple(self.alpha.tolist()) if self.pooling == "none" else None
@@ -387,7 +387,7 @@ class CountModel:
         return replace(self, cells=cells, states=emptied(self.states))
 
     @np.errstate(under="ignore")
-    def predictive(self) -> Predictive:
+    def predictive(self) -> LogPredictive:
         """Predict questions that are left out, laws averaged.
 
         ``1 / p(n | the others)`` is the posterior mean of ``1 / p(n | the group's others, theta)``;
@@ -409,7 +409,7 @@ class CountModel:
                 if np.isfinite(gap):
                     inverse[-1][cell] = np.log(share) - gap
         ways = self.states.log_ways
-        return Predictive(
+        return LogPredictive(
             ways - logsumexp(inverse, axis=0), ways + logsumexp(fitted, axis=0),
             self.log_evidence(),
         )  # fmt: skip

@@ -23,7 +23,7 @@ from bayesatk.results.schema import metric_values
 from bayesatk.results.stored_points import stored_points
 
 
-def declared(study: Study, system: int) -> dict[str, Any]:
+def model_arguments(study: Study, system: int) -> dict[str, Any]:
     """Return what a study declares of a system, as arguments of `CountModel.of`."""
     scores = None
     if not isinstance(study.scale, RightWrongScale):
@@ -42,7 +42,7 @@ def declared(study: Study, system: int) -> dict[str, Any]:
 
 def system_model(study: Study, system: int) -> CountModel:
     """Return the model of a system."""
-    return CountModel.of(**declared(study, system))
+    return CountModel.of(**model_arguments(study, system))
 
 
 def system_votes(
@@ -55,7 +55,7 @@ def system_votes(
         "prior": study.prior if study.pooling == "partial" else BetaPrior(), "scores": None,
         "counts": np.array([ballot.by_mark for ballot in ballots]), "before": None,
     }  # fmt: skip
-    model = CountModel.of(**declared(study, system) | right_wrong)
+    model = CountModel.of(**model_arguments(study, system) | right_wrong)
     return vote_posterior(model, ballots, study.answer_prior, ks, draws, rng)
 
 
@@ -94,7 +94,9 @@ def right_wrong_model(result: Result, system: int, kept: Flags | None = None) ->
     elif isinstance(prior, DirichletPrior):
         wrong, right = prior.vector(2).tolist()
         prior = BetaPrior(right, wrong)
-    model = CountModel.of(**declared(result.study, system) | {"prior": prior, "scores": None})
+    model = CountModel.of(
+        **model_arguments(result.study, system) | {"prior": prior, "scores": None}
+    )
     return model if kept is None else model.among(kept)
 
 
@@ -187,5 +189,5 @@ def observed_value(
         return float(finite_estimates(ballots, [metric.k], weight)[0])
     # Of the marks as they are, if a judge errs.
     marks = {"counts": result.counts[system], "before": None, "judge": None}
-    model = CountModel.of(**declared(result.study, system) | marks).among(kept)
+    model = CountModel.of(**model_arguments(result.study, system) | marks).among(kept)
     return float(model.estimate([result.scale.judged(metric)])[0])

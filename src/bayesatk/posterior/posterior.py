@@ -16,7 +16,7 @@ from bayesatk.core.numerics.points import WeightedPoints
 from bayesatk.core.numerics.weights import reweighted, total_moments
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.program.information import variance_of_known
-from bayesatk.core.program.laws import Common, DifficultyLaw
+from bayesatk.core.program.laws import CommonP, DifficultyLaw
 from bayesatk.core.program.level_observation import Levels
 from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Effects, Predictor
@@ -250,7 +250,7 @@ class FamilyFit:
     def typical(self, theta: Array) -> tuple[Array, Array]:
         """Mean of p, by category where there are, and its correlation, at an offset of zero."""
         law = self.predictor.observation.law
-        if isinstance(law, Common):
+        if isinstance(law, CommonP):
             return law.p(theta), np.zeros(len(theta))
         if isinstance(law, DifficultyLaw):
             mean, _, icc, _ = self.nodes(theta).overall()
@@ -803,7 +803,7 @@ class Posterior:
         """Return the draws of groups, with these metrics; None without groups."""
         if not self.model.cells.grouped:
             return None
-        if not fit.predictor.effective:
+        if not fit.predictor.has_group_effects:
             return GroupDraws(by_group[:, :, 0, 1], by_group)
         return GroupDraws(self._group_p(fit, theta, effect), by_group, effect)
 
@@ -852,7 +852,7 @@ class Posterior:
         theta, observation = part.points.theta[place], part.fit.predictor.observation
         questions, size = len(cells.which), len(theta)
         max_p = _MAX_P_DRAWN
-        if part.fit.predictor.effective or self._drawn.any():
+        if part.fit.predictor.has_group_effects or self._drawn.any():
             max_p = _MAX_P_WITH_EFFECTS
         elif model.resampled:
             max_p = _MAX_P_BOOTSTRAPPED
@@ -906,7 +906,7 @@ class Posterior:
         cells, theta = self.model.cells, part.points.theta[place]
         correlation = self._correlation
         cumulants = part.moments.by_group[place]
-        if part.fit.predictor.effective:
+        if part.fit.predictor.has_group_effects:
             cumulants = cumulants.copy()
             for rows in part.fit.predictor.blocks(theta, 6 * len(self.metrics)):
                 cumulants[rows] = self._given(part.fit).of_groups_at(theta[rows], offset[rows])
@@ -964,7 +964,7 @@ class Posterior:
     def _new_means(self, part: Part, theta: Array, effect: Array, place: Indices) -> Array:
         """Means over new questions of each group; (draws, groups, metrics)."""
         predictor = part.fit.predictor
-        if not predictor.effective:
+        if not predictor.has_group_effects:
             return part.moments.by_group[place][..., 1, 0]
         means = np.empty((len(theta), self.model.cells.groups, len(self.metrics)))
         for rows in predictor.blocks(theta, 3 * len(self.metrics)):
@@ -980,7 +980,7 @@ class Posterior:
             lowest, width = (0.0, 1.0) if scores is None else (min(scores), np.ptp(scores))
             return np.asarray(lowest + width * mean)
         assert scores is not None
-        assert not isinstance(law, Common)
+        assert not isinstance(law, CommonP)
         alpha = law.alpha(theta, effect)
         return np.asarray(alpha @ np.array(scores) / alpha.sum(axis=2))
 

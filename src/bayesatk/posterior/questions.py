@@ -256,7 +256,7 @@ def _at_points(model: CountModel, metric: MetricFunction) -> tuple[Array, Array,
     for fit, probability in model.counted:
         points = fit.points.at_most(max(int(_LOO_POINTS * probability), _MIN_LOO_POINTS))
         theta, predictor, copies = points.theta, fit.predictor, 1
-        if predictor.effective:
+        if predictor.has_group_effects:
             copies = int(
                 np.clip(_MAX_FLOATS_PER_BLOCK / (len(theta) * len(state)), *_MIN_MAX_EFFECT_DRAWS)
             )

@@ -289,7 +289,7 @@ def judge_notes(
         ("false positive rate", 1, error.fp, error.n, "wrong"),
     ):
         mean = float(weight @ values[:, column])
-        chance = two_sided(weight, values[:, column], marked, size)
+        chance = calibration_p_value(weight, values[:, column], marked, size)
         if chance < _CONFLICT_P_VALUE:
             notes.append(
                 f"{system}: the marks contradict the calibration of the judge's {name}: with all "
@@ -317,12 +317,12 @@ def moved(weight: Array, values: Array, shape: tuple[float, float]) -> float:
     return float(abs(weight @ values - a / (a + b)) / sd)
 
 
-def two_sided(weight: Array, values: Array, marked: int, size: int) -> float:
+def calibration_p_value(weight: Array, values: Array, marked: int, size: int) -> float:
     """Posterior predictive probability of a calibration count as far out as that observed.
 
     Examples
     --------
-    >>> round(two_sided(np.ones(1), np.array([0.5]), 5, 5), 4)  # twice 1/32
+    >>> round(calibration_p_value(np.ones(1), np.array([0.5]), 5, 5), 4)  # twice 1/32
     0.0625
     """
     below = float(weight @ bdtr(marked, size, values))

@@ -33,7 +33,7 @@ from bayesatk.reporting.sentences import (
     has_question_laws,
     in_order,
     levels,
-    of_questions,
+    question_sentences,
     scores,
 )
 from bayesatk.results.citations import cite
@@ -129,7 +129,7 @@ def report(
         pictures=pictures(fit, verification, guess),
         card=data.card() if data is not None else None,
         questions=_questions(fit),
-        noted=of_questions(fit),
+        noted=question_sentences(fit),
         methods=_methods(fit),
         provenance=_provenance(fit),
         bibtex=cite(fit),

@@ -44,7 +44,7 @@ def has_question_laws(result: Result) -> bool:
     return result.answers("question_table") and len(result.systems) <= MANY
 
 
-def of_questions(result: Result) -> list[str]:
+def question_sentences(result: Result) -> list[str]:
     """Return sentences on chance differences of two runs, and on saturated and odd questions."""
     if not has_question_laws(result):
         return []

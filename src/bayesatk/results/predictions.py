@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit
 
-from bayesatk._tools.arrays import Array
+from bayesatk._tools.arrays import PROBABILITY_CEILING, PROBABILITY_FLOOR, Array
 from bayesatk._tools.messages import Argument, ArgumentError, proper_probability
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.data.design import CovariateDesign
@@ -21,7 +21,6 @@ from bayesatk.results.result import Fit, Result
 Question = Literal["average", "typical"]
 QUESTIONS: tuple[Question, ...] = ("typical", "average")
 _MEDIAN_STEPS = 20  # of medians of p, each of which costs a distribution function
-_PROBABILITY_FLOOR, _PROBABILITY_CEILING = 1e-300, 1.0 - 1e-16  # with finite logits
 
 
 def predict(
@@ -233,6 +232,6 @@ def curve_of(result: Result, system: int) -> tuple[Array, Curve]:
     effect, centre = none if laws.group_effect is None else laws.group_effect, none[:, 0]
     if laws.difficulty is not None and laws.levels is None:
         centre = logit(
-            np.clip(laws.difficulty.overall()[0], _PROBABILITY_FLOOR, _PROBABILITY_CEILING)
+            np.clip(laws.difficulty.overall()[0], PROBABILITY_FLOOR, PROBABILITY_CEILING)
         )
     return coefficients, Curve(laws, centre, share, effect)

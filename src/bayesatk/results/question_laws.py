@@ -14,15 +14,13 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 
-from bayesatk._tools.arrays import Array, Indices
+from bayesatk._tools.arrays import PROBABILITY_CEILING, PROBABILITY_FLOOR, Array, Indices
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.data.study import Study
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty_draws import ATOMS, difficulty_draws, flat_draws
-
-_PROBABILITY_FLOOR, _PROBABILITY_CEILING = 1e-300, 1.0 - 1e-16  # with finite logits
 
 
 @dataclass(frozen=True)
@@ -128,8 +126,8 @@ class QuestionLaws:
         """Dirichlet parameters of scored categories, (draws, categories)."""
         assert self.mean is not None
         assert self.icc is not None
-        total = (1.0 - self.icc) / np.maximum(self.icc, _PROBABILITY_FLOOR)
-        return np.maximum(self.mean * total[:, None], _PROBABILITY_FLOOR)
+        total = (1.0 - self.icc) / np.maximum(self.icc, PROBABILITY_FLOOR)
+        return np.maximum(self.mean * total[:, None], PROBABILITY_FLOOR)
 
     def expected(self, metric: Any) -> Array:
         """Return the expected metric of a new question in every draw."""
@@ -176,7 +174,7 @@ class QuestionLaws:
         assert self.mean is not None
         scores = np.array(self.study.scale.scores)
         spread = (scores - scores[0]) / (scores[-1] - scores[0])
-        logs = np.log(np.maximum(self.mean, _PROBABILITY_FLOOR)) + offset[:, None] * spread
+        logs = np.log(np.maximum(self.mean, PROBABILITY_FLOOR)) + offset[:, None] * spread
         return replace(self, mean=softmax(logs, axis=1))
 
     @property
@@ -202,7 +200,7 @@ class QuestionLaws:
         if self.slopes is not None and self.study.design is not None:
             start = np.zeros(len(self.slopes))
             if self.difficulty is not None and self.levels is None:
-                start = logit(np.clip(self.typical, _PROBABILITY_FLOOR, _PROBABILITY_CEILING))
+                start = logit(np.clip(self.typical, PROBABILITY_FLOOR, PROBABILITY_CEILING))
             logits = np.column_stack([start, self.slopes])
             values["coefficients"] = self.study.design.basis.coefficients(logits)
         if self.group_sd is not None and self.group_effect is not None:

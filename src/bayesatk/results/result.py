@@ -35,13 +35,13 @@ from bayesatk.results.schema import (
     ANALYSES,
     GROUPED_TARGETS,
     TARGETS,
-    build,
     check_result,
     metric_values,
-    of_questions,
-    outcomes_of,
+    question_columns,
+    result_tree,
     root_attributes,
     statistics_of_draws,
+    stored_outcomes,
 )
 from bayesatk.results.views import ShownTable
 
@@ -258,12 +258,12 @@ class Result:
     def data(self) -> Outcomes:
         """The data that were evaluated; right and wrong are the categories "1" and "0"."""
         observed = self._by_system(self.group("observed_data"))
-        return outcomes_of(observed, self.group("constant_data"), self.tree.attrs)
+        return stored_outcomes(observed, self.group("constant_data"), self.tree.attrs)
 
     @property
     def of_questions(self) -> dict[str, NDArray[Any]]:
         """What the data said of the questions: their group, weight and covariates, by name."""
-        return of_questions(self.group("constant_data"))
+        return question_columns(self.group("constant_data"))
 
     @property
     def weight(self) -> Array | None:
@@ -491,10 +491,10 @@ def tree_of(data: Outcomes | None, method: str, seed: str = "") -> xr.DataTree:
     """
     attrs = root_attributes(method, "", seed, data, ())
     if data is None:
-        return build({}, attrs)
+        return result_tree({}, attrs)
     constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
     observed = data.successes.rename("successes").to_dataset()
-    return build({"observed_data": observed, "constant_data": constant}, attrs)
+    return result_tree({"observed_data": observed, "constant_data": constant}, attrs)
 
 
 def analysis_table(result: Fit, name: str) -> ShownTable:

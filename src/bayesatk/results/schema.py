@@ -50,6 +50,7 @@ QUANTILE_LEVELS = np.round(np.concatenate([[0.005], np.arange(0.01, 1.0, 0.01), 
 MAX_RHAT = 1.01  # above which chains have not mixed
 DRAWS = ("chain", "draw", "system")  # first dimensions of draws
 SAMPLE = {"sample_dims": ["chain", "draw"]}  # attributes of draws, for ArviZ
+SAMPLER_ATTRIBUTES = ("inference_library", "inference_library_version", "sampling_time")  # kept
 MOST_GROUP_DRAWS = 10_000_000  # draws of metrics of groups that are kept: 80 MB
 CHAINS = 4  # that exact draws are laid out as, so that ArviZ takes them
 _PACKAGES = ("bayesatk", "numpy", "scipy", "xarray", "arviz", "pymc", "nutpie")
@@ -208,11 +209,11 @@ def group_results(
     for values in groups["group_closed_form"].data_vars.values():
         values.attrs["interval_draws"] = interval_draws
     if draws.size <= MOST_GROUP_DRAWS:
-        groups["group_posterior"] = group_draws(grid, labels, draws, posterior)
+        groups["group_posterior"] = group_draws_dataset(grid, labels, draws, posterior)
     return groups
 
 
-def group_draws(
+def group_draws_dataset(
     grid: MetricGrid, labels: Sequence[Any], draws: Array, posterior: xr.Dataset
 ) -> xr.Dataset:
     """Return the draws (draws, system, group, metrics, target) of every group of questions."""
@@ -223,7 +224,7 @@ def group_draws(
     return dataset.assign_attrs(SAMPLE)
 
 
-def build(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> xr.DataTree:
+def result_tree(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> xr.DataTree:
     """Assemble groups and root attributes into a result.
 
     Coordinates that only describe others (``score``) are dropped: every group stands alone, as
@@ -355,7 +356,9 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
     return {"observed_data": observed, "constant_data": constant}
 
 
-def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, Any]) -> Outcomes:
+def stored_outcomes(
+    observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, Any]
+) -> Outcomes:
     """Return the data of a result; right and wrong are the categories "1" and "0".
 
     Parameters
@@ -382,7 +385,7 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
             "category": categories, "score": ("category", *scores),
             **{
                 name: ("question", column, dict(constant[name].attrs))
-                for name, column in of_questions(constant).items()
+                for name, column in question_columns(constant).items()
             },
         },
         {"missing_policy": str(attrs.get("missing_policy", "error")),
@@ -396,7 +399,7 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
     return Outcomes(dataset, tuple(notes), answers, sources)
 
 
-def of_questions(constant: xr.Dataset) -> dict[str, NDArray[Any]]:
+def question_columns(constant: xr.Dataset) -> dict[str, NDArray[Any]]:
     """Return what the data said of the questions: their group, weight and covariates, by name."""
     return {
         str(name): column.values

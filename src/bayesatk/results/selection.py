@@ -26,7 +26,7 @@ def systems_of(fit: Result, system: object) -> xr.DataTree:
     system : label or collection of labels
         Their order in the result stays.
     """
-    selected = of_systems(fit, fit.positions(system))
+    selected = result_of_systems(fit, fit.positions(system))
     if isinstance(system, Collection) and not isinstance(system, str | bytes):
         return selected
     groups = {
@@ -38,7 +38,7 @@ def systems_of(fit: Result, system: object) -> xr.DataTree:
     return alone
 
 
-def of_systems(fit: Result, positions: list[int]) -> xr.DataTree:
+def result_of_systems(fit: Result, positions: list[int]) -> xr.DataTree:
     """Return a result of the systems at some positions, with the dimension of systems."""
     groups = {"/": fit.tree.to_dataset()}
     for name in fit.tree.children:

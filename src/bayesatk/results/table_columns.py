@@ -258,7 +258,7 @@ TARGET_MEANINGS = {
 }
 
 
-def declared(frame: pd.DataFrame, name: str) -> dict[str, Column]:
+def shown_columns(frame: pd.DataFrame, name: str) -> dict[str, Column]:
     """Return the columns that a table shows, by the name of the first column that each is of.
 
     Parameters

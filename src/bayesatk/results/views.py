@@ -24,8 +24,8 @@ from bayesatk.results.table_columns import (
     TARGETS,
     Column,
     Row,
-    declared,
     form_of,
+    shown_columns,
     title_of,
     written,
 )
@@ -210,7 +210,7 @@ def view(frame: pd.DataFrame, name: str | None = None) -> View:
     if name in PRINTED:
         named = dict.fromkeys([*PRINTED[name].split(), "sentence", "target"])
         frame = frame[[column for column in named if column in frame]]
-    columns = declared(frame, name)
+    columns = shown_columns(frame, name)
     described = frame.assign(_form=form_of(name)).to_dict("records")
     rows = [
         [written(column, label, cast("Row", row)) for label, column in columns.items()]

@@ -21,7 +21,7 @@ from bayesatk.data.roles import GROUP
 from bayesatk.data.scales import RightWrongScale
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.models_of import declared, model_of, system_model
+from bayesatk.posterior.models_of import model_arguments, model_of, system_model
 from bayesatk.posterior.posterior import Posterior
 from bayesatk.posterior.questions import draw_new_p
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
@@ -148,7 +148,7 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
     prior_of_both = prior.of_family("beta") if right_wrong else prior
     ungrouped, grouped = (
         CountModel.of(
-            **declared(fit.study, system)
+            **model_arguments(fit.study, system)
             | {"prior": prior_of_both, "grouping": grouping, "weight": None}
         ).among(tried)
         for grouping in (None, Grouping.of(groups))

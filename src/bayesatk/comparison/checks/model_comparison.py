@@ -11,7 +11,7 @@ from scipy.special import logsumexp, xlog1py, xlogy
 from bayesatk._tools.arrays import Indices
 from bayesatk._tools.messages import ArgumentError
 from bayesatk.data.chances import success_probabilities
-from bayesatk.posterior.model import Predictive
+from bayesatk.posterior.model import LogPredictive
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.checking import UNIT
 from bayesatk.results.result import Fit, Result
@@ -68,7 +68,7 @@ def exact_loo(fit: Fit) -> "az.ELPDDataLOO":
     return _loo(result, _predictions(result))
 
 
-_Predictions = list[tuple[Indices, Predictive]]
+_Predictions = list[tuple[Indices, LogPredictive]]
 
 
 def _predictions(fit: Result) -> _Predictions:

@@ -92,7 +92,7 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
             Argument("pooled_floors", True), " to GatePolicy.",
         )  # fmt: skip
     for label, floor in policy.floors.items():
-        members = questions_of(result, policy, str(label))
+        members = floor_questions(result, policy, str(label))
         value, above, below = confidences(result, system, policy, members, float(floor))
         met, broken = (above, below)[:: result.scale.direction]
         verdict: Verdict = "pass" if met >= level else "fail" if broken >= level else "inconclusive"
@@ -103,7 +103,7 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
     return tuple(checks)
 
 
-def questions_of(result: Result, policy: GatePolicy, label: str) -> Flags:
+def floor_questions(result: Result, policy: GatePolicy, label: str) -> Flags:
     """Return which questions a floor is about: those of a group of the policy or data, or one."""
     questions = [str(question) for question in result.data.dataset["question"].values]
     by_data = [str(group) for group in result.of_questions.get(GROUP, ())]

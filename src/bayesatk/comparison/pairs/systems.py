@@ -18,8 +18,8 @@ from bayesatk.comparison.pairs.linear import contrast_group
 from bayesatk.comparison.pairs.together import (
     Standings,
     check_systems,
-    group_draws,
     joint_draws,
+    joint_group_draws,
     settings_of,
 )
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences, tier_rule
@@ -173,7 +173,7 @@ def comparable(fit: Fit, rope: float = 0.0, alpha: float = 0.05) -> Result:
 def _group_differences(fit: Result, rope: float) -> xr.Dataset:
     """Return contrasts of every pair of systems on every group of questions."""
     grid, labels = fit.grid, fit.grouping.labels if fit.grouping else []
-    by_group, settings = group_draws(fit), settings_of(fit, rope)
+    by_group, settings = joint_group_draws(fit), settings_of(fit, rope)
     size = len(fit.systems)
     none = np.zeros((len(TARGETS), len(grid), size, size), bool)
     table = np.stack([pair_contrasts(grid, values, none, settings) for values in by_group])

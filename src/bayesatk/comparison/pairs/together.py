@@ -34,7 +34,7 @@ def joint_draws(fit: Result) -> Array:
     return np.asarray(joint.transpose(3, 2, 1, 0))
 
 
-def group_draws(fit: Result) -> Array:
+def joint_group_draws(fit: Result) -> Array:
     """Return joint draws of the groups of questions, (group, target, cell, system, draws)."""
     return _draws(fit, "group_posterior", "group")
 

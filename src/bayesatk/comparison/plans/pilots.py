@@ -221,7 +221,8 @@ class QuestionRows:
         if not cells.rows.shape[1]:
             rows, row = np.zeros((1, 0)), np.zeros(len(cells.count), np.intp)
         count, weight, square = (
-            np.bincount(row, values) for values in (cells.count, cells.inner[0], cells.inner[1])
+            np.bincount(row, values)
+            for values in (cells.count, cells.share_powers[0], cells.share_powers[1])
         )
         return cls(
             replace(cells, rows=rows, count=count), count / questions, weight, square * questions

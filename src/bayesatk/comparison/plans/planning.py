@@ -28,7 +28,7 @@ from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.results.result import Fit, Result, analysis_group, tree_of, with_analysis
 from bayesatk.results.schema import TARGETS
-from bayesatk.results.selection import of_systems
+from bayesatk.results.selection import result_of_systems
 
 _QUESTIONS_MAX = 10**7  # a design that needs more is out of reach
 _METHOD = "expected posterior variance"
@@ -269,7 +269,7 @@ def _pilot_of(source: object, metric: Metric, system: object) -> object:
         rule = f" must be left out for stated difficulties; got {system!r:.80}."
         raise ArgumentError("system", rule)
     fit = Result.of(source)
-    return of_systems(fit, fit.positions(system))
+    return result_of_systems(fit, fit.positions(system))
 
 
 def expected_widths(

@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, logsumexp, softmax
 
-from bayesatk._tools.arrays import Array, Flags, Rng
+from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Flags, Rng
 from bayesatk.core.pooling.nodes import Nodes
 
 _SCORE_DISTANCE_MIN = 1e-7  # of scores that are two on the scale from 0 to 1
 _SHAPE_FUNCTIONS_MAX = 5
 _LOG_BASE_MAX = 300.0  # of either sign
-_PROBABILITY_FLOOR = 1e-300  # its logarithm is a number
 _LOG_PROBABILITY_FLOOR = -1e9
 _RELATIVE_VARIANCE_FLOOR = 1e-9  # of a score, over p (1 - p)
 _NARROWEST_LAW = 0.7  # sd in steps of the grid: what is narrower is as good as a point
@@ -152,12 +151,12 @@ class TiltGrid:
         log_ratio = log_base - self.log_reference
         top = log_ratio.max(axis=1, keepdims=True)
         ratio = np.exp(log_ratio - top)
-        sums = np.maximum(ratio @ self._weighted_reference, _PROBABILITY_FLOOR)
+        sums = np.maximum(ratio @ self._weighted_reference, PROBABILITY_FLOOR)
         up, down, product = np.split(sums, 3, axis=1)
         total = up + down
         p, q = up / total, down / total
         # Var(s) = p q - E[s (1 - s)].
-        relative = 1.0 - product / total / np.maximum(p * q, _PROBABILITY_FLOOR)
+        relative = 1.0 - product / total / np.maximum(p * q, PROBABILITY_FLOOR)
         log_step = np.log(np.maximum(relative, _RELATIVE_VARIANCE_FLOOR)) + np.log(self.steps)
         ends = [np.logaddexp.reduce(log_base[:, self.scaled == end], axis=1) for end in (0.0, 1.0)]
         log_scale = np.concatenate([np.log(total) + top, np.stack(ends, axis=1)], axis=1)
@@ -170,7 +169,7 @@ class TiltGrid:
         vectors = np.empty((len(ratio), nodes.sum(), len(self.scores)))
         inner = vectors[:, : len(reference)]
         np.multiply(ratio[:, None], reference, out=inner)
-        inner /= np.maximum(ratio @ reference.T, _PROBABILITY_FLOOR)[..., None]
+        inner /= np.maximum(ratio @ reference.T, PROBABILITY_FLOOR)[..., None]
         vectors[:, len(reference) :] = ends[:, nodes[-2:]]
         return vectors
 
@@ -181,13 +180,13 @@ class TiltGrid:
         at_end = np.stack([(self.scaled == end).astype(float) for end in (0.0, 1.0)])
         base = np.exp(bases.log_base - bases.log_base.max(axis=1, keepdims=True))
         ends = base[:, None] * at_end
-        return ratio, ends / np.maximum(ends.sum(axis=2, keepdims=True), _PROBABILITY_FLOOR)
+        return ratio, ends / np.maximum(ends.sum(axis=2, keepdims=True), PROBABILITY_FLOOR)
 
     def mean_vectors(self, bases: TiltedBases, weight: Array) -> Array:
         """Level probabilities (points, levels) averaged over nodes, by weights (points, nodes)."""
         ratio, ends = self._ratio_and_ends(bases)
         reference = self.reference[0]
-        inner = weight[:, :-2] / np.maximum(ratio @ reference.T, _PROBABILITY_FLOOR)
+        inner = weight[:, :-2] / np.maximum(ratio @ reference.T, PROBABILITY_FLOOR)
         return np.asarray(ratio * (inner @ reference) + (weight[:, None, -2:] @ ends)[:, 0])
 
     def weights(self, bases: TiltedBases, law: Nodes, offsets: int = 1) -> Array:
@@ -248,11 +247,11 @@ def _resolved_by_grid(alpha: Array, beta: Array, bases: TiltedBases) -> tuple[Ar
     below = bases.log_p[:, None] < np.log(mean)
     node = np.clip(below.sum(axis=2, keepdims=True), 0, below.shape[2] - 1)
     step = np.exp(np.take_along_axis(bases.log_step[:, None], node, axis=2))
-    most = 1.0 / np.maximum((_NARROWEST_LAW * step) ** 2 * mean * complement, _PROBABILITY_FLOOR)
+    most = 1.0 / np.maximum((_NARROWEST_LAW * step) ** 2 * mean * complement, PROBABILITY_FLOOR)
     shrunk = np.minimum(most, total) / total
     return (
-        np.maximum(alpha * shrunk, _PROBABILITY_FLOOR),
-        np.maximum(beta * shrunk, _PROBABILITY_FLOOR),
+        np.maximum(alpha * shrunk, PROBABILITY_FLOOR),
+        np.maximum(beta * shrunk, PROBABILITY_FLOOR),
     )
 
 

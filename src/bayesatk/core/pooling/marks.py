@@ -26,13 +26,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from bayesatk._tools.arrays import Array, Indices, Ints, Rng
+from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Indices, Ints, Rng
 from bayesatk.core.pooling.nodes import Nodes, log_rising_factorial_table
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import log_choose
 
 _MAX_FLOATS_PER_BLOCK = 100_000  # or complex numbers, few enough to stay in the cache
-_PROBABILITY_FLOOR = 1e-300  # its logarithm is a number
 _TABLE_TRIALS_MAX = 64  # of a question, up to which one table has all counts of right and wrong
 _ICC_FLOOR = 1e-8  # intraclass correlation below which rates do not differ between questions
 
@@ -99,11 +98,11 @@ def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
 
 
 def _log(chance: Array) -> Array:
-    return np.asarray(np.log(np.maximum(chance, _PROBABILITY_FLOOR)))
+    return np.asarray(np.log(np.maximum(chance, PROBABILITY_FLOOR)))
 
 
 @dataclass(frozen=True)
-class Marks:
+class MarkCounts:
     """Counts of the trials that a judge marked, by mark and known truth.
 
     Parameters
@@ -305,7 +304,7 @@ def _rate_shapes(rate: Array, icc: Array) -> tuple[Array, Array]:
     """Beta parameters, of no mark and of a mark, of a rate that varies between questions."""
     total = 1.0 / np.maximum(icc, _ICC_FLOOR) - 1.0
     unmarked, marked = (1.0 - rate) * total, rate * total
-    return np.maximum(unmarked, _PROBABILITY_FLOOR), np.maximum(marked, _PROBABILITY_FLOOR)
+    return np.maximum(unmarked, PROBABILITY_FLOOR), np.maximum(marked, PROBABILITY_FLOOR)
 
 
 def _beta_binomial(rate: Array, icc: Array, labels: Ints, trials_max: int) -> Array:
@@ -373,7 +372,7 @@ def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
     """
     assert nodes.rates is not None
     rates, rate_of_node = np.unique(nodes.rates, axis=0, return_inverse=True)
-    probability, marks = np.zeros((len(nodes), len(states), len(right))), Marks(states.counts)
+    probability, marks = np.zeros((len(nodes), len(states), len(right))), MarkCounts(states.counts)
     tables = zip(
         marks.states_by_trial_counts, marks.right_chances(nodes), marks.mark_tables(rates),
         strict=True,
@@ -383,7 +382,7 @@ def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
         possible = (right.successes >= right_known) & (right.successes <= right_known + unknown)
         columns = np.flatnonzero((right.trials == total) & possible)
         mark_likelihood = chances[:, rate_of_node.ravel()].transpose(1, 2, 0)
-        conditional = prior[:, None, :] * mark_likelihood + _PROBABILITY_FLOOR
+        conditional = prior[:, None, :] * mark_likelihood + PROBABILITY_FLOOR
         conditional /= conditional.sum(axis=2, keepdims=True)
         probability[np.ix_(np.arange(len(nodes)), rows, columns)] = conditional
     return probability

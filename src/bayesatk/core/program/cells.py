@@ -25,7 +25,7 @@ class Cells:
         Covariates in their basis, without a constant.
     count : ndarray, shape (cells,)
         Number of questions in each cell.
-    inner : ndarray, shape (3, cells)
+    share_powers : ndarray, shape (3, cells)
         Sums of the questions' shares in the mean over their group, of squares, and of cubes.
     share : ndarray, shape (groups,)
         Weight of each group in the mean over all questions; zero for a group without questions.
@@ -42,7 +42,7 @@ class Cells:
     group: Indices
     rows: Array
     count: Array
-    inner: Array
+    share_powers: Array
     share: Array
     question_share: Array
     which: Indices

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln
 
-from bayesatk._tools.arrays import Array, Indices, Ints
+from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Indices, Ints
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.marks import right_counts, right_given_marked
 from bayesatk.core.pooling.nodes import Nodes
@@ -35,7 +35,6 @@ RULE_PARAMETER_FLOOR = 1e-8  # of Betas: a rule for it leaves out 2e-10 of the p
 _STATE_DEGREE_MAX = 20_000.0  # of a rule that shares its points between states
 _OVERLAP_MIN = 1e-140  # of prior and likelihood, each at most one: far above underflow
 _RIGHT_COUNTS_MAX = 300  # possible numbers of right trials, up to which no rule is needed
-_PROBABILITY_FLOOR = 1e-300  # of a divisor
 _LOGIT_MAX = 40.0  # beyond it p is 0 or 1 to double precision
 _RELATIVE_VARIANCE_MIN = 1e-7  # over the squared mean; below it a third cumulant is rounding error
 
@@ -176,7 +175,7 @@ def _on_rule(
     total[node, state] = 1.0
     low, high = latent_on_nodes(credits, rule)
     average_likelihood = likelihood * prior.sum(axis=0)
-    scale = np.maximum(average_likelihood.sum(axis=1, keepdims=True), _PROBABILITY_FLOOR)
+    scale = np.maximum(average_likelihood.sum(axis=1, keepdims=True), PROBABILITY_FLOOR)
     mean, complement = average_likelihood @ low / scale, average_likelihood @ high / scale
     step = max(1, _MAX_FLOATS_PER_BLOCK // (max(len(nodes), len(rule)) * 3 * len(credits)))
     for start in range(0, len(likelihood), step):

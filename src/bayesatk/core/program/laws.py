@@ -147,7 +147,7 @@ class CategoryLaw:
 
 
 @dataclass(frozen=True)
-class Common:
+class CommonP:
     """Complete pooling: one p, or one vector p over categories, of all questions.
 
     Parameters

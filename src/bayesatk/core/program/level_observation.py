@@ -18,7 +18,7 @@ from typing import NamedTuple, override
 import numpy as np
 from scipy.special import softmax
 
-from bayesatk._tools.arrays import Array, Flags, Indices, Rng
+from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Flags, Indices, Rng
 from bayesatk.core.pooling.levels import TiltedBases, TiltGrid, scaled_scores, shape_functions
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
@@ -34,7 +34,6 @@ _ARRAYS_OVER_NODES = 4  # that are held at once
 _LOG_RANGE_MAX = 600.0  # of factors whose product is a number
 _PRIOR_MASS_MIN = 1e-30  # of nodes that no trials make probable
 _LOG_PROBABILITY_FLOOR = -1e9
-_PROBABILITY_FLOOR = 1e-300  # its logarithm is a number
 _MAX_FLOATS_PER_BLOCK = 4_000_000
 
 
@@ -248,7 +247,7 @@ class Levels(Observation):
         weight = self._weights(bases, theta, offset)
         for same_trials, factors in self._likelihoods(bases):
             totals = np.logaddexp.reduce([
-                np.log(np.maximum((weight[..., run] * points[:, None]) @ sums, _PROBABILITY_FLOOR))
+                np.log(np.maximum((weight[..., run] * points[:, None]) @ sums, PROBABILITY_FLOOR))
                 + scale[:, None] for run, points, sums, scale in factors
             ])  # fmt: skip
             logs[..., same_trials.states] = totals[..., same_trials.sum_index]
@@ -272,7 +271,7 @@ class Levels(Observation):
                     (weight[:, j, run] * points * powers[..., run]) @ sums * scale
                     for run, points, sums, scale in scaled_factors
                 )
-                moments = np.moveaxis(raw[1:] / np.maximum(raw[0], _PROBABILITY_FLOOR), 0, 2)
+                moments = np.moveaxis(raw[1:] / np.maximum(raw[0], PROBABILITY_FLOOR), 0, 2)
                 cumulants = _cumulants(moments, len(metrics))
                 observed[:, j, same_trials.states] = cumulants[:, same_trials.sum_index]
         new = _cumulants(np.einsum("pjn,cpn->pjc", weight, powers[1:]), len(metrics))[..., :2]
@@ -362,7 +361,7 @@ class Levels(Observation):
         ----------
         metrics : sequence of ScoredCredit
         theta, offset, state, rng
-            As of `draw`.
+            As `draw` takes them.
         share : ndarray, shape (questions, groups)
         factors : sequence of ndarray, shape (points or 1, questions or 1)
             By which shares are multiplied.
@@ -402,7 +401,7 @@ class Levels(Observation):
             at = np.zeros((len(block), 1)) if alike else offset[rows]
             chance = self._chances(bases, self._weights(bases, block, at), first, spread)
             cumulative = np.cumsum(chance, axis=2)
-            cumulative /= np.maximum(cumulative[..., -1:], _PROBABILITY_FLOOR)
+            cumulative /= np.maximum(cumulative[..., -1:], PROBABILITY_FLOOR)
             # All rows are searched at once, each with a whole number of its own.
             numbers = np.arange(cumulative[..., 0].size).reshape(cumulative.shape[:2])
             edges = (np.minimum(cumulative, 1.0) + numbers[..., None]).ravel()
@@ -449,7 +448,7 @@ def _on_one_scale(factors: list[_Factors]) -> list[_Factors]:
 def _span(metrics: Sequence[ScoredCredit]) -> tuple[Array, Array]:
     """Lowest value of each metric, and the width of its scale."""
     lowest = np.array([metric.scores.min() for metric in metrics])
-    return lowest, np.maximum([np.ptp(metric.scores) for metric in metrics], _PROBABILITY_FLOOR)
+    return lowest, np.maximum([np.ptp(metric.scores) for metric in metrics], PROBABILITY_FLOOR)
 
 
 def _cumulants(raw: Array, metrics: int) -> Array:

@@ -167,8 +167,8 @@ class Metrics:
         cells, drawn = self.predictor.cells, None
         if cells.rows.shape[1] or self.resampled:
             given, new = self.of_each(theta, self._places(theta, effect))
-            observed = cells.by_group(given * cells.inner.T[:, None, None])
-            new = cells.by_group(new * cells.inner[:2].T[:, None, None])
+            observed = cells.by_group(given * cells.share_powers.T[:, None, None])
+            new = cells.by_group(new * cells.share_powers[:2].T[:, None, None])
             drawn = self._drawn_anew(given) if self.resampled else None
         else:  # without covariates the sum over a group's states is itself a series
             series, of_new = self._series(self._both, theta, *_range(effect))
@@ -176,7 +176,7 @@ class Metrics:
             sums = np.moveaxis(by_state @ _factors(cells)[:, None, None], (0, 4), (4, 1))
             observed = series._replace(coefficients=sums).at(effect)
             new = of_new.at(effect)
-            new[..., 1] *= cells.by_group(cells.inner[1][None])[0][:, None, None]
+            new[..., 1] *= cells.by_group(cells.share_powers[1][None])[0][:, None, None]
         observed[..., 1] = np.maximum(observed[..., 1], 0.0)
         new[..., 1] = np.maximum(new[..., 1], 0.0)
         return observed, new, drawn
@@ -205,7 +205,7 @@ class Metrics:
         """
         cells = self.predictor.cells
         values = self.of_each(theta, offset[..., None])[0]
-        observed = cells.by_group(values * cells.inner.T[:, None, None])[:, :, 0]
+        observed = cells.by_group(values * cells.share_powers.T[:, None, None])[:, :, 0]
         population = np.zeros_like(observed)
         if self.resampled:
             population[..., :2] = self._drawn_anew(values)[:, :, 0]
@@ -217,7 +217,7 @@ class Metrics:
         if not cells.rows.shape[1]:
             return self.predictor.observation.new_means(self.metrics, theta, effect)
         values = self._new_at(theta, self._places(theta, effect[..., None]))[:, :, 0]
-        return cells.by_group(values * cells.inner[0][:, None])
+        return cells.by_group(values * cells.share_powers[0][:, None])
 
     def _of_new_groups(self, theta: Array, by_group: Array) -> Array:
         """Cumulants over questions of new groups, which have the covariates of these questions.
@@ -243,7 +243,7 @@ class Metrics:
             total[..., 0] = np.einsum("phk,h->pk", means, weight)
             return total
         places = self.predictor.offsets(theta)[..., None] + sd[:, None, None] * z
-        share = cells.inner[0] * cells.share[cells.group]
+        share = cells.share_powers[0] * cells.share[cells.group]
         values = self._new_at(theta, places)
         total[..., 0] = np.einsum("pchk,c,h->pk", values, share, weight, optimize=True)
         return total
@@ -302,7 +302,7 @@ def _mixed(probability: Array, mean: Array, variance: Any = 0.0, third: Any = 0.
 def _factors(cells: Cells) -> Array:
     """Return sums of the first three powers of shares by state and group; (3, states, groups)."""
     factor = np.zeros((3, len(cells.states), cells.groups))
-    for power, shares in enumerate(cells.inner):
+    for power, shares in enumerate(cells.share_powers):
         np.add.at(factor[power], (cells.state, cells.group), shares)
     return factor
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayesatk._tools.arrays import Array, Indices, Rng
+from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Indices, Rng
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.judges import JudgeRates
-from bayesatk.core.pooling.marks import Marks, count_chances, log_kinds
+from bayesatk.core.pooling.marks import MarkCounts, count_chances, log_kinds
 from bayesatk.core.pooling.nodes import Nodes, log_rising_factorial_table
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.credits import (
@@ -29,7 +29,7 @@ from bayesatk.core.program.credits import (
     few_trials,
     prior_on_rule,
 )
-from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
+from bayesatk.core.program.laws import CategoryLaw, CommonP, DifficultyLaw
 from bayesatk.core.question.beta_binomial import beta_binomial_means, latent_on_nodes
 from bayesatk.core.question.categorical import judged_moments
 from bayesatk.core.question.dirichlet_multinomial import (
@@ -40,7 +40,6 @@ from bayesatk.metrics.category_credit import ScoredCredit
 from bayesatk.metrics.credit import Credit
 
 _MAX_FLOATS_PER_BLOCK = 4_000_000  # 32 MB
-_PROBABILITY_FLOOR = 1e-300  # its logarithm is a number
 _DRAW_PARAMETER_FLOOR = 5e-324  # the smallest positive number
 _CONCENTRATION_PER_TRIAL_MAX = 1000.0  # of a Beta: its likelihood is then that of a point
 _LOG_PROBABILITY_FLOOR = -1e10
@@ -57,12 +56,12 @@ class Observation(ABC):
     ----------
     states : States
         Distinct counts.
-    law : DifficultyLaw, CategoryLaw or Common
+    law : DifficultyLaw, CategoryLaw or CommonP
         Distribution of p given the hyperparameters and an offset.
     """
 
     states: States
-    law: DifficultyLaw | CategoryLaw | Common
+    law: DifficultyLaw | CategoryLaw | CommonP
 
     def floats(self, columns: int) -> int:
         """Return how many floats tables with a number of columns hold at one offset."""
@@ -285,8 +284,8 @@ class Marked(RightWrong):
         return replace(self._counts, counts=self._counts.counts.astype(np.int64))
 
     @cached_property
-    def _marks(self) -> Marks:
-        return Marks(self._whole.counts)
+    def _marks(self) -> MarkCounts:
+        return MarkCounts(self._whole.counts)
 
     def _mark_tables(self, theta: Array) -> Iterator[tuple[tuple[int, int, int], Indices, Array]]:
         """Yield numbers of unknown, wrong and right trials, their states, and mark probabilities.
@@ -306,7 +305,7 @@ class Marked(RightWrong):
         for (_, members, chances), (prior, scale) in tables:
             joint = prior.reshape(*offset.shape, -1) @ chances
             scale = scale.reshape(*offset.shape, 1)
-            logs[..., members] = np.log(np.maximum(joint, _PROBABILITY_FLOOR)) + scale
+            logs[..., members] = np.log(np.maximum(joint, PROBABILITY_FLOOR)) + scale
         rates = self.rates(theta)
         logs += self._marks.log_labels(rates)[:, None]
         return logs - self._marks.log_orders
@@ -331,7 +330,7 @@ class Marked(RightWrong):
             if not without_offsets:
                 chances, table_column = chances[:, :, table_column], np.arange(len(columns))
             prior = np.swapaxes(prior.reshape(len(theta), distinct_offset.shape[1], -1), 1, 2)
-            cumulative = np.cumsum(prior * chances + _PROBABILITY_FLOOR, axis=1)
+            cumulative = np.cumsum(prior * chances + PROBABILITY_FLOOR, axis=1)
             u = rng.random((len(theta), len(columns))) * cumulative[:, -1, table_column]
             right[:, columns] = trials[2] + sum(
                 u >= cumulative[:, number, table_column] for number in range(trials[0])
@@ -390,7 +389,7 @@ class MarkedOnRule(Marked):
     def log_states(self, theta: Array, offset: Array) -> Array:
         table = self._on_rule(theta, offset, 0.0)
         likelihood, scale = table.likelihood
-        return np.log(np.maximum(table.prior @ likelihood, _PROBABILITY_FLOOR)) + scale[:, None]
+        return np.log(np.maximum(table.prior @ likelihood, PROBABILITY_FLOOR)) + scale[:, None]
 
     @override
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
@@ -406,7 +405,7 @@ class MarkedOnRule(Marked):
             for prior in np.moveaxis(table.prior, 1, 0)
         ]
         sums = np.stack(at_offsets, axis=1)
-        sums = sums[..., 1:] / np.maximum(sums[..., :1], _PROBABILITY_FLOOR)
+        sums = sums[..., 1:] / np.maximum(sums[..., :1], PROBABILITY_FLOOR)
         mean, square, cube, complement, complement_square, complement_cube = np.split(
             sums, 6, axis=-1
         )
@@ -430,7 +429,7 @@ class MarkedOnRule(Marked):
             likelihood, _ = table.likelihood
             joint = table.prior * np.swapaxes(likelihood[:, :, state], 1, 2)
             place = _draw_column(
-                np.log(joint.reshape(-1, joint.shape[-1]) + _PROBABILITY_FLOOR), rng
+                np.log(joint.reshape(-1, joint.shape[-1]) + PROBABILITY_FLOOR), rng
             )
             drawn[rows] = _between(table.rule, place, rng).reshape(len(rows), -1)
         return drawn
@@ -494,8 +493,8 @@ class Categories(Observation):
         mean, variance = judged_moments(metrics, alpha[:, :, None] + self.states.evidence)
         ends = np.array([[metric.scores.min(), metric.scores.max()] for metric in metrics]).T
         below, above = np.maximum(mean - ends[0], 0.0), np.maximum(ends[1] - mean, 0.0)
-        total = np.maximum(below * above / np.maximum(variance, _PROBABILITY_FLOOR) - 1.0, 0.0)
-        scale = np.maximum(below * above, _PROBABILITY_FLOOR)
+        total = np.maximum(below * above / np.maximum(variance, PROBABILITY_FLOOR) - 1.0, 0.0)
+        scale = np.maximum(below * above, PROBABILITY_FLOOR)
         third = 2.0 * variance**2 * (above - below) / scale * (total + 1.0) / (total + 2.0)
         return np.stack([mean, variance, third], axis=-1)
 
@@ -511,18 +510,18 @@ class Categories(Observation):
 
 
 @dataclass(frozen=True)
-class AllAlike(Observation):
+class CompletelyPooled(Observation):
     """Complete pooling: trials of questions that all have the same p, or vector p.
 
     Parameters
     ----------
-    law : Common
+    law : CommonP
     states : States
     judge : JudgeRates, optional
         Rates of the judge who marked the trials.
     """
 
-    law: Common
+    law: CommonP
     states: States
     judge: JudgeRates | None = None
 

@@ -164,17 +164,17 @@ class Predictor:
     cells: Cells
 
     @property
-    def effective(self) -> bool:
+    def has_group_effects(self) -> bool:
         """Whether groups have effects, which are integrated out."""
         return "group_sd" in self.observation.law.fields.slices
 
     @property
     def _structured(self) -> bool:
-        return self.effective or self.cells.rows.shape[1] > 0
+        return self.has_group_effects or self.cells.rows.shape[1] > 0
 
     def group_sd(self, theta: Array) -> Array:
         """Return the sd of the effects of groups, zero where there are none; (points,)."""
-        if not self.effective:
+        if not self.has_group_effects:
             return np.zeros(len(theta))
         logs = theta[:, self.observation.law.fields.slices["group_sd"]][:, 0]
         return np.asarray(np.exp(np.minimum(logs, np.log(_GROUP_SD_MAX))))
@@ -217,7 +217,7 @@ class Predictor:
         """
         similar = np.round(self.observation.order(theta))
         keys = [similar]
-        if self.effective:
+        if self.has_group_effects:
             keys.insert(0, np.log(self.group_sd(theta)))
         order = np.lexsort(keys)
         offsets = offsets if self._structured else 1
@@ -274,7 +274,7 @@ class Predictor:
         return total
 
     def _log_likelihood(self, theta: Array) -> Array:
-        if self.effective:
+        if self.has_group_effects:
             return np.asarray(self._effects(theta).log_total.sum(axis=1))
         return np.asarray(self.log_cells(theta) @ self.cells.count)
 
@@ -340,7 +340,7 @@ class Predictor:
 
     def effects(self, theta: Array) -> Effects:
         """Integrate out the effect of every group; effects are zero where groups have none."""
-        if not self.effective:
+        if not self.has_group_effects:
             zero = np.zeros((len(theta), self.cells.groups))
             return Effects(zero[..., None], zero[..., None] + 1.0, zero, zero, zero)
         blocks = self.blocks(theta, 2)
@@ -425,7 +425,7 @@ class Predictor:
     def _log_given(self, theta: Array, earlier: "Predictor") -> Array:
         """Return `log_left_out` conditional on prior trials."""
         cells = self.cells
-        if not self.effective:
+        if not self.has_group_effects:
             logs = self.log_cells(theta) - earlier.log_cells(theta)
             return np.stack([logs, logs])
         grid, first, step = self.grid(theta)
@@ -442,7 +442,7 @@ class Predictor:
 
     def _log_left_out(self, theta: Array) -> Array:
         cells = self.cells
-        if not self.effective:
+        if not self.has_group_effects:
             logs = self.log_cells(theta)
             return np.stack([logs, logs])
         table = self.log_table(theta)
