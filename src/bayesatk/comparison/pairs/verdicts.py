@@ -99,7 +99,8 @@ class PairSentences:
         `as_given`, the first stays first, also where it is behind.
         """
         rows = self.rows(metric, i, j)
-        lead = self._result.scale.direction * rows[0]["mean"]
+        # Equal systems may differ by rounding, and then keep their order.
+        lead = round(self._result.scale.direction * rows[0]["mean"], 12)
         if not as_given and (lead < 0.0 or (lead == 0.0 and i > j)):
             i, j = j, i
             rows = self.rows(metric, i, j)
