@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, gammaln, ndtri
-from scipy.stats import loggamma, multivariate_t, norm
+from scipy.stats import genpareto, loggamma, multivariate_t, norm
 
 import bayesatk as bk
 from bayesatk.core.numerics.importance import (
     POINTS_PER_ROUND,
     BlockwiseMixture,
     StudentMixture,
+    _weighted,
     adaptive_importance_sampling,
     halton_sequence,
     multiple_importance_sampling,
@@ -194,3 +195,13 @@ def test_rounds_together_reach_the_tails_that_the_first_leaves_out() -> None:
         assert abs(weighted.weight @ p**power - mean) < 5.0 * error
         assert abs(weighted.weight @ (1.0 - p) ** power - mean) < 5.0 * error
     assert weighted.weight @ weighted.points[:, 1] == pytest.approx(1.0, abs=0.04)
+
+
+def test_a_heavy_shape_of_hardly_uneven_weights_is_no_reason_for_distrust() -> None:
+    """The shape of an excess over a threshold is the same at every scale; its harm is not."""
+    excess = genpareto(0.9).ppf((np.arange(4096) + 0.5) / 4096)
+    points = np.zeros((4096, 1))
+    hardly_uneven = _weighted(points, np.log1p(4.0 * excess / excess.max()))
+    assert hardly_uneven.k_hat <= 0.0
+    assert hardly_uneven.effective_draws > 0.95 * 4096
+    assert _weighted(points, np.log1p(excess)).k_hat > 0.7

@@ -153,7 +153,8 @@ def _draw_cells(model: CountModel, size: int, rng: Rng) -> Array:
 
 def _draw_effects(predictor: Predictor, theta: Array, rng: Rng) -> Array:
     """Draw effects of groups, one set at each point; (points, groups)."""
-    return predictor.effects(theta).draw(np.arange(len(theta)), rng)
+    points, place = np.unique(theta, axis=0, return_inverse=True)
+    return predictor.effects(points).draw(place.ravel(), rng)
 
 
 def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, Array | None]:

@@ -32,6 +32,7 @@ _SCALE_PRIOR_POINTS = 10.0  # weight of the prior scale of a kernel, in points
 _DEGREES_OF_FREEDOM = 6  # degrees of freedom of kernels
 _RIDGE = 1e-8  # added to the variance of standardised parameters
 K_HAT_MAX = 0.7  # Pareto k-hat below which weights are trusted
+_EVEN_WEIGHT_MAX = 5.0  # over the mean weight: below it no tail is heavy
 _MIN_POWER_GROWTH = (1.02, 1.25)  # factor of the power in a round: of few points, of many
 _LOG_DENSITY_FLOOR = -1e10  # replaces minus infinity
 _DENSITY_FLOOR = 1e-300  # of a mixture, whose logarithm is a number
@@ -50,7 +51,7 @@ class ImportanceSample:
     log_evidence, log_evidence_error : float
         Log of the normaliser, and its standard error.
     k_hat : float
-        Pareto shape of the largest weights.
+        Pareto shape of the largest weights; at most 0 where these are hardly larger than the mean.
     """
 
     points: Array
@@ -207,12 +208,17 @@ def refined_if_needed(
 def _weighted(points: Array, logs: Array) -> ImportanceSample:
     """Return points with normalised weights, from the logs of the unnormalised ones."""
     weight = normalised(logs)
+    k_hat = pareto_shape(weight)
+    if weight.max() * len(weight) < _EVEN_WEIGHT_MAX:
+        # The shape is that of the excess over a threshold, whatever its scale: where 1.4 means were
+        # the threshold and 3.2 the largest weight, it was .9 with 87% effective draws.
+        k_hat = min(k_hat, 0.0)
     return ImportanceSample(
         points,
         weight,
         float(logsumexp(logs) - np.log(len(logs))),
         float(np.sqrt(max(float(weight @ weight) - 1.0 / len(weight), 0.0))),
-        pareto_shape(weight),
+        k_hat,
     )
 
 
