@@ -19,6 +19,14 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument
+from bayesatk.data.role_assignment import assign_roles, refuse_row_as_names
+from bayesatk.data.role_doubts import (
+    Doubt,
+    answers_in_content,
+    columns_of_content,
+    doubts,
+    ways_to_tell_trials_apart,
+)
 from bayesatk.data.roles import (
     BY_TRIAL,
     COUNTS,
@@ -26,18 +34,11 @@ from bayesatk.data.roles import (
     PLACEHOLDERS,
     PROMPT_NAMES,
     ROLES,
-    Doubt,
     Sample,
-    answers_in_content,
     as_tuple,
-    assign_roles,
     columns_of,
-    columns_of_content,
-    doubts,
     normalized_name,
-    refuse_row_as_names,
     row_matches,
-    ways_to_tell_trials_apart,
 )
 from bayesatk.data.validation import (
     Labels,

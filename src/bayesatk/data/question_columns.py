@@ -15,17 +15,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import NO_CONTENT, Columns, canonical
-from bayesatk.data.roles import (
-    COVARIATE,
-    FILE,
-    FOLDER,
-    GROUP,
-    KEY,
-    PLACEHOLDERS,
-    WEIGHT,
-    as_tuple,
-    is_right_answer,
-)
+from bayesatk.data.role_doubts import is_right_answer
+from bayesatk.data.roles import COVARIATE, FILE, FOLDER, GROUP, KEY, PLACEHOLDERS, WEIGHT, as_tuple
 from bayesatk.data.validation import Labels, OutcomeError, is_absent, number_of, shown
 
 # Names of dimensions and variables of counts and results, which no covariate can have.

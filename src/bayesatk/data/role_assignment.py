@@ -1,0 +1,270 @@
+"""Which column of a table has which role: as named, else by usual names and by values.
+
+The columns of all roles are found, or one error names every role that is unclear.
+"""
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from bayesatk._tools.messages import Argument
+from bayesatk.data.role_proposals import unclear_roles
+from bayesatk.data.roles import (
+    BY_TRIAL,
+    COUNTS,
+    COVARIATE,
+    GROUP,
+    LABELS,
+    PLACEHOLDERS,
+    PROMPT_NAMES,
+    ROLES,
+    WEIGHT,
+    Sample,
+    as_tuple,
+    columns_named,
+    columns_of,
+    last_part,
+    normalized_name,
+    trial_columns,
+    usual_columns,
+    usual_names,
+)
+from bayesatk.data.validation import (
+    Labels,
+    OutcomeError,
+    number_of,
+    shown,
+)
+
+
+def assign_roles(
+    sample: Sample, columns: Mapping[str, Any], of_file: bool = False
+) -> dict[str, Any]:
+    """Return the column with each role: as named, else by usual names and by the values.
+
+    Counts are taken only in a table without outcomes. A role of several columns has a tuple of
+    them. Where the table is `of_file`, errors also propose options of `bayesatk.load`.
+
+    Examples
+    --------
+    >>> assign_roles(Sample(["task_id", "epoch", "passed"], {}), {})
+    {'question': 'task_id', 'trial': 'epoch', 'outcome': 'passed'}
+    """
+    named = _named_roles(sample, columns)
+    # A column with nothing in it is none.
+    scanned = sample.whole and len(sample)
+    names = [name for name in sample.names
+             if not (scanned and name in sample.cells) or sample.distinct(name)]  # fmt: skip
+    in_use = [
+        name
+        for role, columns_of_role in named.items()
+        if role != "content"
+        for name in as_tuple(columns_of_role)
+    ]
+    counted = _are_counts(names, named)
+    skipped = {"content", "rate", *(("outcome", "trial") if counted else COUNTS)}
+    skipped |= {"outcome"} if "reference" in named else set()
+    skipped |= {*COUNTS} if "rate" in named else set()
+    roles: dict[str, Any] = {}
+    unclear: dict[str, list[Any]] = {}
+    for role in ROLES:
+        if role in named and role != "content":
+            roles[role] = named[role]
+        elif role not in skipped:
+            candidates = _candidates(role, names, [*in_use, *roles.values()], sample, roles, named)
+            if candidates is not None and len(candidates) == 1:
+                roles[role] = candidates[0]
+            elif candidates:
+                unclear[role] = candidates
+    if counted:
+        _choose_counts(roles, named, unclear)
+    elif "outcome" not in roles and not {"reference", "rate"} & named.keys():
+        unclear.setdefault("outcome", [])
+    if "question" not in roles:
+        unclear.setdefault("question", [])
+    if unclear:
+        raise unclear_roles(sample, names, roles, named, unclear, of_file)
+    roles |= {role: name for role, name in named.items() if role.startswith(COVARIATE)}
+    return roles
+
+
+def refuse_row_as_names(sample: Sample) -> None:
+    """Refuse names of columns that look like the cells of a row.
+
+    No name is usual, and all are numbers, or half of them and one that is no number come again in
+    their own columns.
+    """
+    names = [str(name) for name in sample.names]
+    repeated = [name for name in names if name in sample.cells.get(name, ())]
+    words = [name for name in repeated if number_of(name) is None]
+    all_are_numbers = None not in map(number_of, names)
+    if not repeated or {*map(last_part, names)} & usual_names():
+        return
+    if all_are_numbers or (words and 2 * len(repeated) >= len(names)):
+        raise OutcomeError(
+            f"a table must have names of its columns in the first row; got {shown(names)}, which "
+            "look like a trial. Write a row of names above it, such as "
+            "system,question,trial,outcome."
+        )
+
+
+def _candidates(
+    role: str, names: Labels, taken: Collection[Any], sample: Sample, roles: Mapping[str, Any],
+    named: Mapping[str, Any],
+) -> list[Any] | None:  # fmt: skip
+    """Return the columns that may have a role, by their names and values."""
+    if role == "outcome":  # a column may be the group and the outcome
+        taken = [name for name in taken if name not in columns_of(named, GROUP, WEIGHT)]
+    matches = usual_columns(role, names, taken)
+    if role == "question":
+        matches = [name for name in matches if normalized_name(name) not in PROMPT_NAMES] or matches
+        trial = columns_of(named, "trial") or usual_columns("trial", names, taken)
+        return _not_row_numbers(matches, names, taken, trial, sample, roles)
+    if role == "trial" and len(matches) > 1:
+        key = columns_of(roles, "system", "question")
+        alone = [name for name in matches if sample.tell_apart([*key, name])]
+        return alone[:1] or ([tuple(matches)] if sample.tell_apart([*key, *matches]) else matches)
+    if role == "outcome" and matches:
+        matches = _different_marks(matches, names, taken, sample)
+    if role == "outcome" and not matches:
+        beside = trial_columns(names)
+        return [tuple(beside)] if len(beside) > 1 else []
+    return matches
+
+
+def _different_marks(
+    matches: list[Any], names: Labels, taken: Collection[Any], sample: Sample
+) -> list[Any]:
+    """Return candidates for the outcome: columns of marks, with all others that differ.
+
+    Columns of marks with less preferred usual names are candidates too if their marks differ from
+    those of the first candidate.
+    """
+    marks = [name for name in matches if sample.are_marks(name)]
+    if not marks:  # such a column may count what another marks
+        return matches
+    usual, excluded = usual_names("outcome"), (*matches, *taken)
+    other_marks = [
+        name
+        for name in names
+        if normalized_name(name) in usual and name not in excluded and sample.are_marks(name)
+    ]
+    return marks + [name for name in other_marks if sample.cells[name] != sample.cells[marks[0]]]
+
+
+def _not_row_numbers(
+    matches: list[Any], names: Labels, taken: Collection[Any], trial: Labels, sample: Sample,
+    roles: Mapping[str, Any],
+) -> list[Any]:  # fmt: skip
+    """Return candidates for the question, without row numbers.
+
+    A column that differs in every row is a row number where a trial column has several values and
+    another column with a usual name of questions repeats.
+    """
+    row_numbers = [name for name in matches if sample.tell_apart([name])]
+    if not row_numbers or not any(len(sample.distinct(name)) > 1 for name in trial):
+        return matches
+    usual = {name for line in ROLES["question"][:2] for name in line.split()} - {*PROMPT_NAMES}
+    excluded = (*taken, *row_numbers, *trial)
+    other_ids = [name for name in names if name not in excluded and normalized_name(name) in usual]
+    key = [*columns_of(roles, "system"), *trial]
+    repeated_ids = [name for name in other_ids if sample.tell_apart([*key, name])]
+    return repeated_ids or matches
+
+
+def _choose_counts(
+    roles: dict[str, Any], named: Mapping[str, Any], unclear: dict[str, list[Any]]
+) -> None:
+    """Keep two of trials, successes and failures; record those that are lacking as unclear."""
+    if {"trials", "successes"} <= roles.keys() and "failures" not in named:
+        roles.pop("failures", None)
+    elif {"successes", "failures"} <= roles.keys() and "trials" not in named:
+        roles.pop("trials", None)
+    for role in () if len(roles.keys() & {*COUNTS}) == 2 else ("trials", "successes"):
+        if role not in roles:
+            unclear.setdefault(role, [])
+
+
+def _are_counts(names: Labels, named: Mapping[str, Any]) -> bool:
+    """Return whether the rows of a table are counts of trials and successes."""
+    if {"outcome", "answer", "rate"} & named.keys():
+        return False
+    meanings = set(map(normalized_name, names))
+    usual = [role for role in COUNTS if meanings & usual_names(role)]
+    unmarked = not meanings & usual_names("outcome")
+    return any(role in named for role in COUNTS) or (
+        unmarked and "successes" in usual and len(usual) > 1
+    )
+
+
+def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
+    """Return the roles that `columns=` names, or refuse unknown roles, columns and combinations."""
+    names = {*sample.names, *sample.cells, *sample.fields, *PLACEHOLDERS}
+    valid = isinstance(columns, Mapping)
+    named = dict(columns) if isinstance(columns, Mapping) else {}
+    for role, name in named.items():
+        parts = columns_named(name, names)
+        is_number = role == "trials" and "rate" in named and number_of(name) is not None
+        valid = valid and (len(parts) == 1 or role in (*LABELS, *COUNTS, "outcome", "rate"))
+        valid = valid and (is_number or all(
+            isinstance(part, str | int) and part in names for part in parts))  # fmt: skip
+        named[role] = parts if len(parts) > 1 else parts[0]
+    unknown = [
+        role
+        for role in named
+        if not (isinstance(role, str) and (role in ROLES or role.startswith(COVARIATE)))
+    ]
+    if unknown:
+        raise OutcomeError(
+            f"columns must name roles; {shown(unknown[0])} is none. Roles are {', '.join(ROLES)}. "
+            "Leave a column without a role out."
+        )
+    if "rate" in named and named.get("trials", "NUMBER") == "NUMBER":  # as messages propose it
+        raise OutcomeError(
+            "columns must give the number of trials beside a rate, one for all questions or a "
+            "column: ", Argument("columns", {"rate": named["rate"], "trials": 10}), ".",
+        )  # fmt: skip
+    if not valid:
+        absent = [part for name in named.values() for part in columns_named(name, names)
+                  if isinstance(part, str) and part not in names]  # fmt: skip
+        near = [(name, *get_close_matches(name, [*map(str, names)], 1)) for name in absent]
+        meant = "".join(f" Is {pair[0]!r} meant as {pair[1]!r}?" for pair in near if pair[1:])
+        raise OutcomeError(
+            f"columns must map {', '.join(ROLES)} to names in the table; got {shown(columns, 200)} "
+            f"for a table with columns {shown(list(sample.names), 400)}.{meant}"
+        )
+    used = [part for role, name in named.items() if role != "content" for part in as_tuple(name)]
+    counts = {*COUNTS} & named.keys()
+    of_systems = {len(as_tuple(named[role])) for role in ("rate", "successes", "failures")
+                  if role in named}  # fmt: skip
+    for is_wrong, rule, remedy in (
+        (
+            "reference" in named and ("answer" not in named or "outcome" in named),
+            ": a reference goes with an answer column and takes the place of an outcome column",
+            "Name answer and reference, or answer and outcome.",
+        ),
+        (
+            ("rate" in named or counts)
+            and named.keys() & {"outcome", "answer", "trial", *BY_TRIAL},
+            ": trials and successes count the outcomes of a row, which then has none of its own",
+            "Name the one or the other.",
+        ),
+        (
+            len(counts) > 2,
+            ": two of trials, successes and failures say the third", "Leave one out.",
+        ),
+        (
+            len(of_systems) > 1
+            or len(as_tuple(named.get("trials"))) not in {1, *of_systems},
+            " must have counts of as many systems in every role, or one of trials for all",
+            "Name the columns of every system, in the same order.",
+        ),
+        (
+            len(set(used)) < len(used),
+            " must give every role its own column",
+            "Name another column, or leave the role out.",
+        ),
+    ):  # fmt: skip
+        if is_wrong:
+            raise OutcomeError(f"columns{rule}; got {shown(columns)}. {remedy}")
+    return named

@@ -1,0 +1,328 @@
+"""What may be read wrongly though all roles are clear, and columns of prompts and answers.
+
+Conditions that would be pooled, a row number taken for the question, names of conditions taken for
+numbers of trials, marks beside the outcome: each doubt names what to do if it is right.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from itertools import combinations
+from typing import Any
+
+from bayesatk._tools.messages import Argument
+from bayesatk.data.roles import (
+    LABELS,
+    MAX_CONDITIONS,
+    PROMPT_NAMES,
+    REFERENCE_NAMES,
+    ROLES,
+    Sample,
+    as_tuple,
+    columns_of,
+    last_part,
+    normalized_name,
+    usual_names,
+)
+from bayesatk.data.validation import (
+    Labels,
+    number_of,
+    shown,
+)
+
+# Usual names of columns of experimental conditions, each of which may be a system.
+CONDITIONS = {
+    *"agent_type approach arm cond condition config configuration experiment framework".split(),
+    *"harness judge method mode pipeline policy profile prompt_version provider regime".split(),
+    *"reasoning_effort scaffold setting strategy technique temperature top_p treatment".split(),
+    *"variant".split(),
+}
+
+
+def columns_of_content(
+    sample: Sample, roles: Mapping[str, Any], columns: Mapping[str, Any]
+) -> list[Any]:
+    """Return the columns of prompts and right answers: as named, else by their usual names.
+
+    Where the question is a field of an object, fields of the same object count as well.
+
+    Examples
+    --------
+    >>> columns_of_content(Sample(["id", "prompt", "answer"], {}), {"question": "id"}, {})
+    ['prompt', 'answer']
+    """
+    questions = columns_of(roles, "question")
+    if "content" in columns:
+        return [columns["content"]] if columns["content"] not in questions else []
+    taken = [name for role in roles for name in as_tuple(roles[role])]
+    within = {name.rpartition(".")[0] for name in questions
+              if isinstance(name, str) and "." in name and name not in sample.names}  # fmt: skip
+    nested = [name for name in sample.cells if isinstance(name, str) and name not in sample.names
+              and "." in name and name.rpartition(".")[0] in within]  # fmt: skip
+    usual = (*PROMPT_NAMES, *REFERENCE_NAMES)
+    return [
+        name for name in (*sample.names, *nested) if last_part(name) in usual and name not in taken
+    ]
+
+
+def is_right_answer(name: object) -> bool:
+    """Return whether a column of content holds the right answer rather than the prompt."""
+    return last_part(name) in REFERENCE_NAMES
+
+
+Doubt = tuple[str | Argument, ...]
+
+
+def answers_in_content(
+    sample: Sample, roles: Mapping[str, Any], content: Labels
+) -> dict[Any, Doubt]:
+    """Return columns "answer" that differ between trials of a question, with a doubt each.
+
+    They hold what the systems answered, not the right answer.
+    """
+    if not sample.cells:
+        return {}
+    answers: dict[Any, Doubt] = {}
+    key = columns_of(roles, "question")
+    for name in content:
+        if last_part(name) == "answer" and len(set(sample.rows([*key, name]))) > len(
+            set(sample.rows(key))
+        ):
+            answers[name] = (
+                f"column {shown(name)} differs between the trials of a question, and is left out "
+                "as what was answered; if it is the right answer, a question is not what it seems: "
+                , Argument("columns", {"content": name}), " compares it.",
+            )  # fmt: skip
+    return answers
+
+
+def doubts(
+    sample: Sample, roles: Mapping[str, Any], unused: Labels, named: Mapping[str, Any]
+) -> list[Doubt]:
+    """Return warnings about roles that nobody named and that the values of the table contradict."""
+    if not sample.cells or "question" not in roles:
+        return []
+    all_doubts = [_condition_doubt(sample, roles, name) for name in unused if name in sample.cells]
+    if "trial" not in named:
+        all_doubts.append(_trial_label_doubt(sample, roles))
+    all_doubts.append(_row_number_doubt(sample, roles, unused))
+    all_doubts.append(_other_marks_doubt(sample, roles, unused))
+    all_doubts.append(_answer_doubt(sample, roles))
+    max_doubts = 3  # on one data card
+    return list(filter(None, all_doubts))[:max_doubts]
+
+
+def is_condition(name: object) -> bool:
+    """Return whether the name of a column is a usual name of experimental conditions."""
+    return re.sub("_(name|id|label|type)$", "", last_part(name)) in CONDITIONS or (
+        last_part(name) in CONDITIONS
+    )
+
+
+def with_systems(roles: Mapping[str, Any], *names: Any) -> Argument:
+    """Return the argument that makes columns the system, together with the present one if any."""
+    together = [*columns_of(roles, "system"), *names]
+    return Argument("columns", {"system": together if len(together) > 1 else together[0]})
+
+
+def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any) -> Doubt:
+    """Return a doubt if an unused column may hold the system: an experimental condition.
+
+    A column of conditions has few values, each of which occurs in at least half of the questions
+    that have several rows, and differs between the rows of a question; answers, times and costs do
+    not. A column with a usual name of conditions need not differ between all rows, nor one of texts
+    each of which is in as many rows of every question, where no column is the system.
+    """
+    values, has_usual_name = sample.distinct(name), is_condition(name)
+    if not 1 < len(values) <= MAX_CONDITIONS:
+        return ()
+    if (
+        "trial" in roles
+        and not has_usual_name
+        and not _numbered_on_across_values(sample, roles, name)
+    ):
+        return ()
+    cells: dict[tuple[str, ...], list[str]] = {}
+    for cell, value in zip(sample.rows(columns_of(roles, "system", "question")),
+                           sample.cells[name], strict=True):  # fmt: skip
+        cells.setdefault(cell, []).append(value)
+    listed = f"column {shown(name)} ({shown(values, 60)[1:-1]})"
+    repeated = [values_of_cell for values_of_cell in cells.values() if len(values_of_cell) > 1]
+    if all(len(set(values_of_cell)) == 1 for values_of_cell in cells.values()):
+        if not has_usual_name or "system" in roles:
+            return ()
+        return (f"every question has one value of {listed}; is it the system? Then name it: ",
+                with_systems(roles, name), ".")  # fmt: skip
+    differ_within_cells = all(
+        len(set(values_of_cell)) == len(values_of_cell) for values_of_cell in repeated
+    )
+    frequency = Counter(value for values_of_cell in repeated for value in set(values_of_cell))
+    are_numbers = None not in map(number_of, values)
+    min_frequency = len(repeated) / (1 if are_numbers else 2)
+    if min(frequency.values()) < (min_frequency if has_usual_name else max(min_frequency, 2)):
+        return ()
+    balanced = "system" not in roles and not are_numbers and _are_balanced(repeated, len(values))
+    if not (has_usual_name or differ_within_cells or balanced or "trial" in roles):
+        return ()
+    if are_numbers and not has_usual_name and _are_consecutive(values):
+        return ()
+    if are_numbers and sample.is_one_to_one(name, columns_of(roles, "trial")):
+        return ()
+    return (f"the rows of a question differ in {listed}, and are read as trials; is it the system, "
+            "or the trial? Then name it: ", with_systems(roles, name),
+            *_as_suites(roles, name), ".")  # fmt: skip
+
+
+def _as_suites(roles: Mapping[str, Any], name: Any) -> Doubt:
+    """Return what to do if a column beside that of the systems says which suite an id is of."""
+    if "system" not in roles:
+        return ()
+    together = [name, *columns_of(roles, "question")]
+    return "; or, if ids are of several suites: ", Argument("columns", {"question": together})
+
+
+def _are_balanced(cells: Collection[Collection[str]], number: int) -> bool:
+    """Return whether all cells have so many values, each in as many rows as the others."""
+    counts = [Counter(values_of_cell).values() for values_of_cell in cells]
+    return all(len(rows) == number and min(rows) == max(rows) for rows in counts)
+
+
+def _are_consecutive(values: Collection[str]) -> bool:
+    """Return whether texts are consecutive whole numbers from 0 or 1, as numbers of trials are."""
+    numbers = sorted(float(value) for value in values)
+    return numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+
+
+def _numbered_on_across_values(sample: Sample, roles: Mapping[str, Any], name: Any) -> bool:
+    """Return whether trials are numbered consecutively across the values of a text column.
+
+    Then every trial number belongs to one value, and every value has several numbers.
+    """
+    pairs = set(sample.rows([name, *columns_of(roles, "trial")]))
+    values_per_number, numbers_per_value = (
+        Counter(pair[1:] for pair in pairs),
+        Counter(pair[0] for pair in pairs),
+    )
+    has_text = None in map(number_of, numbers_per_value)
+    return has_text and max(values_per_number.values()) == 1 < min(numbers_per_value.values())
+
+
+def _trial_label_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
+    """Return a doubt if trials are labelled by words, as conditions are, not by numbers."""
+    name = roles.get("trial")
+    labels = sample.distinct(name) if not isinstance(name, tuple) else []
+    words = {tuple(re.findall("[A-Za-z]{3,}", label)) for label in labels} - {()}
+    ordinals = {(word,) for word in "first second third fourth fifth one two three four".split()}
+    questions = len(set(sample.rows(columns_of(roles, "question"))))
+    questions_by_label = Counter(
+        label for label, *_ in set(sample.rows([name, *columns_of(roles, "question")]))
+    ) if labels else Counter()  # fmt: skip
+    label_shared = questions > 1 and all(
+        questions_by_label[label] * 2 >= questions for label in labels
+    )
+    if len(words) < 2 or len(labels) > MAX_CONDITIONS or words <= ordinals or not label_shared:
+        return ()
+    return (f"the trials of all questions are called {shown(labels, 60)[1:-1]} in column "
+            f"{shown(name)}; are they conditions? Then name them: ", with_systems(roles, name), ".",
+            )  # fmt: skip
+
+
+def _row_number_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
+    """Return a doubt if the question is a row number and another column of questions repeats."""
+    if "trials" in roles or "rate" in roles or isinstance(roles["question"], tuple):
+        return ()
+    usual = {name for line in ROLES["question"][:2] for name in line.split()} - {*PROMPT_NAMES}
+    key = columns_of(roles, "system", "trial")
+    numbered = any(len(sample.distinct(name)) > 1 for name in columns_of(roles, "trial"))
+    for name in unused if sample.tell_apart([roles["question"]]) else ():
+        repeats = Counter(sample.cells.get(name, ())).values()
+        even = normalized_name(name) in usual and len(repeats) > 1 and min(repeats) == max(repeats)
+        if max(repeats, default=1) > 1 and (even or (numbered and sample.tell_apart([*key, name]))):
+            return (
+                f"every row is a question of its own by column {shown(roles['question'])}, and "
+                f"each value of {shown(name)} has {max(repeats)} rows; are they its trials? Then "
+                "name it: ", Argument("columns", {"question": name}), ".",
+            )  # fmt: skip
+    return ()
+
+
+def _other_marks_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
+    """Return a doubt if columns beside an outcome of an unusual name hold marks as well.
+
+    They may be other systems where none is known, or other trials where names differ in a number.
+    """
+    outcome = roles.get("outcome")
+    if isinstance(outcome, tuple) or not sample.are_marks(outcome):
+        return ()
+    if last_part(outcome) in usual_names("outcome"):
+        return ()
+    stem = str(outcome).rstrip("0123456789")
+    others = [name for name in unused if sample.are_marks(name) and len(sample.distinct(name)) > 1]
+    same_stem = [name for name in others if str(name).rstrip("0123456789") == stem]
+    together: list[Any] = [Argument("columns", {"outcome": [outcome, *(same_stem or others)]})]
+    if same_stem and "trial" not in roles:
+        kind = "trial"
+    elif others and "system" not in roles:
+        kind, together = "system", [Argument("wide", True), *together]
+    else:
+        return ()
+    listed = shown(same_stem or others, 100)[1:-1]
+    return (f"{listed} hold marks as well and are left out; is each of them a {kind}? Then name "
+            f"them: ", *together, ".")  # fmt: skip
+
+
+def _answer_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
+    """Return a doubt if the outcomes are words that a column of right answers holds as well."""
+    outcome = roles.get("outcome")
+    texts = {*sample.distinct(outcome)}  # none of several columns
+    for name in sample.names if None in map(number_of, texts) else ():
+        if normalized_name(name) in REFERENCE_NAMES and texts & {*sample.distinct(name)}:
+            return (f"{shown(outcome)} holds what {shown(name)} holds, which may be the right "
+                    "answer; is a trial right where both are equal? Then name them: ",
+                    Argument("columns", {"answer": outcome, "reference": name}), ".",
+                    )  # fmt: skip
+    return ()
+
+
+def ways_to_tell_trials_apart(
+    sample: Sample, roles: Mapping[str, Any], unused: Labels, of_file: bool
+) -> tuple[Doubt, ...]:
+    """Return remedies where several rows have one system, question and trial.
+
+    Conditions may be the system, a second column may number trials as well, and of a file the rows
+    of one condition can be read alone.
+    """
+    key = columns_of(roles, *LABELS)
+    if not sample.cells or "trial" not in roles or sample.tell_apart(key):
+        return ()
+    # Every value of a column without a usual name of conditions must be in several rows.
+    candidates = [name for name in unused if 1 < len(sample.distinct(name)) <= MAX_CONDITIONS and (
+        is_condition(name) or min(Counter(sample.cells[name]).values()) > 1)]  # fmt: skip
+    conditions = tuple(name for name in candidates if is_condition(name))
+    few = candidates[:8]
+    by_one_or_two = [(name,) for name in few] + list(combinations(few, 2))
+    together = next(
+        (
+            names
+            for names in by_one_or_two
+            if (not conditions or {*names} & {*conditions}) and sample.tell_apart([*key, *names])
+        ),
+        (),
+    )
+    names = together or conditions
+    ways: list[Doubt] = []
+    if names:
+        verb = "is the system" if len(names) == 1 else "are the system"
+        listed = " and ".join(map(shown, names))
+        ways += [(f"; or, if {listed} {verb}, say so: ", with_systems(roles, *names))]
+    if len(together) > 1 and of_file:
+        first = sample.distinct(together[0])[0]
+        ways += [("; or read the rows of one alone: ", Argument("where", {together[0]: first}))]
+    if len(together) == 1 and not is_condition(together[0]):
+        trial = [*columns_of(roles, "trial"), *together]
+        ways += [(f"; or, if {shown(together[0])} numbers trials too: ",
+                  Argument("columns", {"trial": trial}))]  # fmt: skip
+    if not together and of_file:
+        ways += [("; or, if every row is a trial of its own: ",
+                  Argument("ignore", columns_of(roles, "trial")))]  # fmt: skip
+    return tuple(ways)
