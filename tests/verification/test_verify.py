@@ -9,6 +9,7 @@ from scipy.stats import binom, norm
 import bayesatk as bk
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.metrics.grid import parse
+from bayesatk.results.views import ShownTable
 from bayesatk.verification.deviations import deviation_of_share
 from bayesatk.verification.quantities import LEVELS
 
@@ -182,6 +183,18 @@ def test_false_alarms_stay_within_the_stated_rate(data, exact) -> None:
         wrong += bk.verify(questions, tree, alpha=0.05).verdict == "disagree"
     # The stated rate is an upper bound of 5%: more than 20 of 200 has probability 0.002 at 5%.
     assert wrong <= 20
+
+
+def test_rows_of_a_system_and_of_a_difference_say_of_what_they_are() -> None:
+    both = bk.tally({"a": [[1, 0, 1], [0, 0, 1]] * 5, "b": [[1, 1, 1], [0, 1, 0]] * 5})
+    fit = bk.evaluate(both, "pass@1", difficulty="beta", rng=1)
+    printed = str(
+        ShownTable.of(bk.verify(fit, fit.drop_nodes("closed_form")).table, "verification")
+    )
+    assert "nan" not in printed
+    rows = [line.split()[:3] for line in printed.splitlines()[2:]]
+    assert ["pass@1", "a", "these"] in rows
+    assert ["pass@1", "b", "-"] in rows
 
 
 def test_known_constants_must_match() -> None:

@@ -67,6 +67,9 @@ def print_verification(console: Console, verification: Any) -> None:
     wanted = {*(family.variable for family in FAMILIES.values()), "mean_p", "icc"}
     of_interest = frame["variable"].isin(wanted) | (frame["verdict"] != "agree")
     print_tables(console, ShownTable.of(frame[of_interest], "verification"))
+    others = frame["variable"][~of_interest].unique()
+    if len(others):
+        say(console, f"Not shown: {', '.join(others)}, which agree.")
     say(console, verification.summary())
 
 

@@ -113,6 +113,12 @@ def _quantity(row: Row) -> str:
     return text + (f":{tau:g}" if tau == tau else "")
 
 
+def _pair(row: Row) -> str:
+    """Write the system of a row, or the two of a difference."""
+    system, other = row["system"], row["other"]
+    return str(system) if pd.isna(other) else f"{system} - {other}"
+
+
 def _ranks(row: Row) -> str:
     low, high = row["rank_lower"], row["rank_upper"]
     return f"{low}-{high}" if low < high else str(low)
@@ -176,7 +182,15 @@ _COLUMNS: dict[str, Column] = {
     ),
     "variable": Column("quantity", _quantity, KEPT, left=True),
     "exact_mean": Column("exact", leaves=KEPT), "sampled_mean": Column("sampled", leaves=KEPT),
-    **{f"z_{name}": _decimals(f"z {name}", f"z_{name}", "+.1f") for name in ("mean", "sd", "pit")},
+    "z_mean": Column(
+        "z mean", lambda row: _number(row["z_mean"], "+.1f"), 1,
+        "difference of the means in Monte Carlo standard errors, and of the sds; z pit: of the "
+        "shares of draws below quantiles, z ends: outside the interval; z draws: of stored draws.",
+    ),
+    **{
+        f"z_{name}": _decimals(f"z {name}", f"z_{name}", "+.1f")
+        for name in ("sd", "pit", "ends", "draws")
+    },
     "rhat": Column("R-hat", leaves=2), "ess": _decimals("ESS", "ess", ".0f", 2),
     "verdict": _text("verdict"),
     **dict.fromkeys((
@@ -186,6 +200,7 @@ _COLUMNS: dict[str, Column] = {
         "prob_beats_error", "expected_loss", "ratio_median", "ratio_lower", "sd_unpaired",
         "mean_system", "mean_other", "band_lower", "declared",
         "smallest_significant", "largest_significant_t", "selected_ci_lower",
+        "p_adjusted", "detectable", "detectable_sd", "detectable_end",
     ), _HIDDEN),
 }  # fmt: skip
 _OF_TABLE: dict[str, dict[str, Column]] = {
@@ -289,8 +304,8 @@ def shown_columns(frame: pd.DataFrame, name: str) -> dict[str, Column]:
         if column.write is None and paired:
             column = replace(column, write=_interval(ends))
         if label == "system" and "other" in frame:
-            column = Column("pair", lambda row: f"{row['system']} - {row['other']}", KEPT,
-                            once=column.once, left=True)  # fmt: skip
+            heading = "system" if frame["other"].isna().any() else "pair"
+            column = Column(heading, _pair, KEPT, once=column.once, left=True)
         if column.leaves != FILES:
             left = column.left or frame[label].dtype.kind not in "fiub"
             heading = column.heading.replace("{ci}", percent).strip()
