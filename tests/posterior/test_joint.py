@@ -75,7 +75,8 @@ def test_draws_have_the_means_and_sds_of_the_table_and_differences_those_of_comp
 
 
 def _correlation(fit: xr.DataTree, target: str, **at: Any) -> float:
-    draws = fit["joint_posterior"]["pass_at_k"].sel(target=target, k=1, **at)
+    joint_draws = fit[fit["posterior"].attrs["joint_draws"]]
+    draws = joint_draws["pass_at_k"].sel(target=target, k=1, **at)
     values = draws.transpose("system", *SAMPLE).values.reshape(3, -1)
     return float(np.corrcoef(values)[0, 1])
 

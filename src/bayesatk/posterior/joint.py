@@ -135,6 +135,8 @@ def joint_groups(
 ) -> dict[str, xr.Dataset]:
     """Return joint draws of all systems: of all questions and, where there are, of their groups.
 
+    The group ``posterior`` is returned with an attribute that names where these are.
+
     Parameters
     ----------
     study : Study
@@ -152,6 +154,7 @@ def joint_groups(
     values = shared.together(margins, draws)
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     joint = {
+        "posterior": posterior.assign_attrs(joint_draws="joint_posterior"),
         "joint_posterior": posterior_group(
             study.grid, values.reshape(*shape, *values.shape[1:]), posterior["system"].values, {},
             {"inference_library": "bayesatk"},
