@@ -276,6 +276,32 @@ def test_questions_are_matched_by_label_and_weighted() -> None:
     assert part["mean"][0] == pytest.approx((0.9 + 5 * 0.1) / 6)
 
 
+def test_weights_and_groups_of_the_data_are_used_or_noted() -> None:
+    """The Bayesian bootstrap with weights w has the expectation sum of w p over the sum of w, and
+    the variance sum of s^2 (p - mean)^2 to first order, s = w over their sum."""
+    known = np.concatenate([np.full(30, 0.9), np.full(30, 0.1)])
+    names = [f"q{number}" for number in range(60)]
+    data = bk.tally(
+        pd.DataFrame({"question": names * 2, "outcome": [1, 0] * 60}),
+        weight=dict(zip(names, [3.0] * 30 + [1.0] * 30, strict=True)),
+        group=dict(zip(names, ["easy", "hard"] * 30, strict=True)),
+    )
+    p = np.broadcast_to(known, (4, 1000, 60))
+    new = xr.Dataset({"p_new": (("chain", "draw", "new"), np.full((4, 1000, 200), 0.3))})
+    trace = _trace(p, coords={"question": names}, predictions=new)
+    fit = bk.from_draws(trace, data, "pass@1", rng=1)
+    rows = bk.table(fit).set_index("target")
+    share = np.repeat([3.0, 1.0], 30) / 120
+    sd = np.sqrt((share**2 * (known - 0.7) ** 2).sum())
+    assert rows.loc["population", "mean"] == pytest.approx(0.7, abs=4 * sd / 4000**0.5)
+    assert rows.loc["population", "sd"] == pytest.approx(sd, rel=0.05)
+    assert "new questions (p_new) are not used, because they have no weights" in fit.notes[0]
+    assert "groups of the data are not used" in fit.notes[1]
+    assert "data.sel(group='easy')" in fit.notes[1]
+    one = bk.table(bk.from_draws(trace, data.sel(group="easy"), "pass@1", rng=1))
+    assert one["mean"][0] == pytest.approx((15 * 3 * 0.9 + 15 * 0.1) / 60)
+
+
 def test_scored_categories_have_a_vector_for_each_question() -> None:
     data = bk.tally([["b", "a"], ["c", "a"]], scores={"c": 0.0, "b": 0.5, "a": 1.0})
     names = data.dataset["category"].values.tolist()

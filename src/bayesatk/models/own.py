@@ -17,6 +17,7 @@ from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.messages import ArgumentError, proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.roles import GROUP
 from bayesatk.data.study import Study, as_marked
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse
@@ -70,8 +71,8 @@ def from_draws(
     new : str
         Variable of the success probabilities of new questions, (chain, draw, [system,] any), in
         the group ``posterior``, ``predictions`` or ``posterior_predictive``. Some hundreds a draw
-        keep their noise small. Without it questions like these are those of the data drawn anew by
-        the Bayesian bootstrap.
+        keep their noise small. Without it, and of questions with weights, which new ones have none
+        of, questions like these are those of the data drawn anew by the Bayesian bootstrap.
     system : label, optional
         The system that the draws are of, where they have no dimension of systems and the data
         have several.
@@ -124,7 +125,7 @@ def from_draws(
     posterior, requested = _posterior_of(trace), _judged_metrics(metrics)
     proper_probability("ci_prob", ci_prob, 0.95)
     outcomes = _outcomes_of(data, posterior, p, system)
-    group, lines = _new_questions(trace, new)
+    group, lines = _new_questions(trace, new, outcomes)
     study = Study(
         outcomes=outcomes, metrics=requested, pooling="own", prior=None, ci_prob=float(ci_prob),
         population="bootstrap" if group is None else "law",
@@ -134,7 +135,7 @@ def from_draws(
     drawn, new_p = _probabilities(aligned(posterior[p], labels, "p"), p), None
     if group is not None:
         new_p = _by_system(group[new], new, labels, posterior[p])
-        lines = _noise_note(study, new_p)
+        lines += _noise_note(study, new_p)
     generator, seed = resolve_rng(rng)
     metric_draws = _metrics(study, drawn, new_p, generator)
     count_groups, count_notes = _count_groups(trace, study, labels, drawn)
@@ -200,18 +201,39 @@ def _probabilities(values: Array, name: str) -> Array:
     return values.reshape(-1, *values.shape[2:])
 
 
-def _new_questions(trace: xr.DataTree, new: str) -> tuple[xr.Dataset | None, list[str]]:
-    """Return the group that has new questions, and a line where none has."""
-    for name in _NEW_GROUPS:
-        if name in trace.children and new in trace[name].data_vars:
-            return trace[name].to_dataset(), []
-    if new != "p_new":
+def _new_questions(
+    trace: xr.DataTree, new: str, outcomes: Outcomes
+) -> tuple[xr.Dataset | None, list[str]]:
+    """Return the group that has new questions, if these are used, and lines of what is not.
+
+    New questions have no weights: a mean over them is of another population than that which the
+    weights of the data stand for.
+    """
+    names = [n for n in _NEW_GROUPS if n in trace.children and new in trace[n].data_vars]
+    if not names and new != "p_new":
         rule = f" must name a variable of {', '.join(_NEW_GROUPS)}; got {new!r}. Leave it out, or "
         raise ArgumentError("new", rule, "name a variable that is there.")
-    return None, [
-        "The draws have no new questions (p_new): questions like these are these drawn anew by the "
-        "Bayesian bootstrap."
-    ]
+    weighted = outcomes.weight is not None
+    lines = []
+    if names and weighted:
+        lines = [
+            f"The new questions ({new}) are not used, because they have no weights and those of "
+            "the data do: questions like these are these drawn anew with their weights by the "
+            "Bayesian bootstrap."
+        ]
+    elif not names:
+        lines = [
+            "The draws have no new questions (p_new): questions like these are these drawn anew "
+            "by the Bayesian bootstrap."
+        ]
+    if GROUP in outcomes.dataset.coords:
+        one = str(outcomes.dataset[GROUP].values[0])
+        lines.append(
+            "The groups of the data are not used: metrics are of all questions. For those of one "
+            f"group give data.sel(group={one!r}), whose questions the trace must have by name, and "
+            "name its own new questions in new=."
+        )
+    return (trace[names[0]].to_dataset() if names and not weighted else None), lines
 
 
 def _by_system(values: xr.DataArray, name: str, labels: Labels, p: xr.DataArray) -> list[Array]:
