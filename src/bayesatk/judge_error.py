@@ -68,14 +68,14 @@ class JudgeError:
                     f"{marked}={found} with {size}={most}. Count trials, not rates.",
                 )  # fmt: skip
 
-    def check_direction(self) -> None:
+    def check_direction(self, system: object) -> None:
         """Refuse a judge of whom it is not nearly certain that its marks tell right from wrong."""
         if self.wrong_way > _WRONG_WAY:
             raise ArgumentError(
                 "judge", " must mark right trials right more often than wrong ones, with "
-                f"near certainty; the probability that it does not is {self.wrong_way:.2g}, above "
-                f"{_WRONG_WAY:g}, after tp={self.tp} of p={self.p} and fp={self.fp} of n={self.n}. "
-                "Mark more trials twice, or use another judge.",
+                f"near certainty; the probability that it does not is {self.wrong_way:.2g} for "
+                f"{system!s:.160}, above {_WRONG_WAY:g}, after tp={self.tp} of p={self.p} and "
+                f"fp={self.fp} of n={self.n}. Mark more trials twice, or use another judge.",
             )  # fmt: skip
 
     @property

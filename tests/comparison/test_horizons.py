@@ -81,7 +81,7 @@ def test_the_metric_has_the_level_at_the_horizon(fit, metric) -> None:
 @pytest.mark.parametrize(
     ("start", "slope", "words"),
     [
-        (1.5, 0.0, ["infinity", "outside the observed values", "it never reaches that level."]),
+        (1.5, 0.0, ["outside the observed values, 0.232 to 5.84", "there is no such value."]),
         (-2.0, 0.7, ["rises to 0.5"]),
     ],
 )
@@ -98,6 +98,21 @@ def test_a_curve_may_be_flat_or_rise(start, slope, words) -> None:
         assert 0.05 < row["prob_none"] < 0.95
 
 
+@pytest.mark.parametrize("level", [0.2, 0.45, 0.5, 0.55, 0.8])
+def test_a_sentence_says_where_the_median_is(level) -> None:
+    """Along a flat curve horizons are anywhere, with intervals that are often without ends."""
+    data = simulated(2, questions=40, starts=(0.0, 0.3), slope=0.02, trials=4)
+    fit = bk.evaluate(data, "pass@1", covariates=["doublings"], rng=1)
+    low, high = np.percentile(data.dataset["doublings"].values, [0, 100])
+    for row in bk.decide.horizon(fit, "doublings", level=level).to_dict("records"):
+        sentence = row["sentence"]
+        assert (f" to {level:g} at any doublings" in sentence) == np.isinf(row["median"])
+        assert "= infinity" not in sentence
+        assert "-infinity to infinity" not in sentence
+        is_outside = np.isfinite(row["median"]) and not low <= row["median"] <= high
+        assert ("outside the observed values" in sentence) == is_outside
+
+
 def test_a_level_that_unsolvable_questions_keep_out_of_reach_is_never_crossed() -> None:
     """A third of the questions is never solved, so that pass@1 is below 0.9 at any size."""
     size = np.repeat([1.0, 2.0, 3.0], 30)
@@ -107,6 +122,7 @@ def test_a_level_that_unsolvable_questions_keep_out_of_reach_is_never_crossed() 
     row = bk.decide.horizon(fit, "size", level=0.9).iloc[0]
     assert row["prob_none"] > 0.9
     assert row["median"] == -np.inf
+    assert "does not fall to 0.9 at any size, with probability > 0.999." in row["sentence"]
 
 
 def test_other_covariates_move_it() -> None:

@@ -393,6 +393,11 @@ PROPOSED = {
         [("Marks are in 'att1', 'att2'", "columns")],
         "a: t1 2/3, t2 2/3; b: t1 1/3, t2 3/3",
     ),
+    "marks of a judge, some by a person": Table(
+        "system,question,trial,judge,human  a,x,0,1,1  a,x,1,1,  a,y,0,0,  a,y,1,0,0",
+        [("Marks are in 'judge', 'human'.*name it", "columns", "truth")],
+        "x 2/2, y 0/2",
+    ),
     "ragas": Table(
         "user_input,response,reference,faithfulness  q1,r,x,1.0  q2,r,x,0.0",
         [("'faithfulness'", "columns")], "q1 1/1, q2 0/1",
@@ -654,7 +659,7 @@ REFUSED = {
         "system,question,correct  a,q1,1  b,q2,1  b,q1,1", {},
         "system 'a', question 'q2' has no trials"),
     "a misspelt group": ("task,passed,domain  a,1,x", {"group": "doman"},
-                         "Is 'doman' meant as 'domain'"),
+                         "there is no column 'doman' in .* Is 'doman' meant as 'domain'"),
     "a column to ignore that is none": ("task,passed  a,1", {"ignore": ["pased"]},
                                         "'pased' is none"),
     "a trial twice by two numbers": (

@@ -247,14 +247,15 @@ def test_what_is_no_judge_is_refused(judge, words) -> None:
     ("counts", "words"),
     [
         ((6, 10, 4, 10), "must mark right trials right more often"),
-        ((0, 0, 0, 0), "with near certainty"),
+        ((0, 0, 0, 0), "with near certainty.* for b, above"),
         ((11, 10, 0, 10), "at most p"),
         ((0.9, 10, 0, 10), "integer"),
     ],
 )
 def test_a_judge_that_may_be_no_better_than_a_coin_is_refused(counts, words) -> None:
+    data = {"a": [[1, 0]], "b": [[1, 1]]}
     with pytest.raises(ValueError, match=words):
-        bk.evaluate([[1, 0], [1, 1]], "pass@1", judge=bk.JudgeError(*counts))
+        bk.evaluate(data, "pass@1", judge={"a": JUDGE, "b": bk.JudgeError(*counts)})
 
 
 def test_what_a_judge_has_no_model_for_is_refused() -> None:

@@ -81,7 +81,7 @@ def _check_labels(judge: JudgeError, outcomes: Outcomes, system: int, labelled: 
     if labelled:
         counted = judge.with_labels(outcomes.kinds[system].sum(axis=0))
     else:
-        judge.check_direction()
+        judge.check_direction(outcomes.systems[system])
     if (1.0, 1.0) in counted.shapes:
         raise ArgumentError(
             "truth" if labelled else "judge", " must have right and wrong trials with marks; of "

@@ -229,9 +229,16 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
                   if isinstance(part, str) and part not in names]  # fmt: skip
         near = [(name, *get_close_matches(name, [*map(str, names)], 1)) for name in absent]
         meant = "".join(f" Is {pair[0]!r} meant as {pair[1]!r}?" for pair in near if pair[1:])
+        has = f"a table with columns {shown(list(sample.names), 400)}"
+        if absent:
+            raise OutcomeError(
+                f"columns that are named must be in the table; there is no column "
+                f"{' and no column '.join(map(shown, absent))} in {has}."
+                f"{meant or ' Name one of these.'}"
+            )
         raise OutcomeError(
             f"columns must map {', '.join(ROLES)} to names in the table; got {shown(columns, 200)} "
-            f"for a table with columns {shown(list(sample.names), 400)}.{meant}"
+            f"for {has}."
         )
     used = [part for role, name in named.items() if role != "content" for part in as_tuple(name)]
     counts = {*COUNTS} & named.keys()

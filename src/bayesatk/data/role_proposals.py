@@ -13,6 +13,7 @@ from bayesatk.data.roles import (
     PROMPT_NAMES,
     RATE_NAME,
     REFERENCE_NAMES,
+    TRUTH,
     Sample,
     columns_of,
     is_better_lower,
@@ -246,7 +247,13 @@ def _with_scores(sample: Sample, proposed: Mapping[str, Any], marked: Labels) ->
     few = 3  # columns of marks, which are proposed one by one
     if name is ... and 1 < len(marked) <= few:
         each = [Argument("columns", {**proposed, "outcome": mark}, "tally") for mark in marked]
-        return [part for way in each for part in (", or ", way)][1:]
+        known = [mark for mark in marked if "" in sample.cells[mark]]  # of some trials only
+        judged = [way for mark, way in zip(marked, each, strict=True) if mark not in known]
+        truth: list[Any] = []
+        if len(judged) == len(known) == 1:
+            truth = [*judged, Argument(TRUTH, known[0], "tally"),
+                     f" (if {shown(known[0])} is the truth of some trials), or "]  # fmt: skip
+        return [*truth, *[part for way in each for part in (", or ", way)][1:]]
     if not texts or word_scores(texts) or sample.are_marks(name):
         return [Argument("columns", dict(proposed), "tally")]
     columns = Argument("columns", dict(proposed), "tally")

@@ -255,7 +255,8 @@ def _curve_details(result: Result, curves: xr.Dataset) -> list[str]:
             f"that agree with the counts ({probability} confidence)."
         )
     if "estimate" in curves and bool(curves["estimate"].notnull().any()):
-        details.append("Open marker: unbiased estimate from the observed trials.")
+        of_marks = ", by the marks as they are" if result.study.judges is not None else ""
+        details.append(f"Open marker: unbiased estimate from the observed trials{of_marks}.")
     return details
 
 

@@ -264,8 +264,8 @@ def title_of(frame: pd.DataFrame, name: str) -> str:
 TARGET_MEANINGS = {
     "questions": "new trials of exactly these questions.",
     "population": (
-        "other questions from the same source; usually less certain, because the choice of the "
-        "questions is random too."
+        "other questions from the same source; single systems are usually less certain there, "
+        "because the choice of the questions is random too."
     ),
     "new_groups": (
         "questions of new groups like these; 'population' means new questions from the same groups."

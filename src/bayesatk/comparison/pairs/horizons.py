@@ -8,6 +8,7 @@ import pandas as pd
 
 from bayesatk._tools.arrays import Array, Flags
 from bayesatk._tools.messages import ArgumentError, proper_probability, real_number
+from bayesatk._tools.words import probability_words
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.data.validation import shown
 from bayesatk.metrics.grid import Metric, one_metric
@@ -107,9 +108,13 @@ def horizon(
             "ci_upper": float(np.quantile(values, 1.0 - tail, method="higher")),
             "prob_none": float(none.mean()), "prob_outside": float(outside.mean()),
         }  # fmt: skip
-        way = "falls" if falls else "rises"
-        words = f"{parsed_metric.label} of an average question {way} to {level:g} at {covariate}"
-        rows.append(row | {"sentence": _sentence(row, words, ci_prob)})
+        verb = "fall" if falls else "rise"
+        subject = f"{named(name)}: {parsed_metric.label} of an average question"
+        if np.isinf(row["median"]):
+            crossing = f"{subject} does not {verb} to {level:g} at any {covariate}"
+        else:
+            crossing = f"{subject} {verb}s to {level:g} at {covariate} = {row['median']:.3g}"
+        rows.append(row | {"sentence": crossing + _certainty(row, observed, ci_prob)})
     return ShownTable.of(rows, "horizon", ci_prob=ci_prob)
 
 
@@ -169,13 +174,20 @@ def _crossings(
     return np.where(none, np.where(above == falls, np.inf, -np.inf), crossing), none
 
 
-def _sentence(row: Mapping[str, Any], words: str, ci_prob: float) -> str:
-    names = ("median", "ci_lower", "ci_upper")
-    middle, low, high = (f"{row[name]:.3g}".replace("inf", "infinity") for name in names)
-    interval = f"({100 * ci_prob:g}% interval {low} to {high})"
-    text = f"{named(row['system'])}: {words} = {middle} {interval}"
-    if row["prob_outside"] >= 0.5:
-        text += ", outside the observed values"
+def _certainty(row: Mapping[str, Any], observed: Array, ci_prob: float) -> str:
+    """Say how certain a horizon is, and whether it is outside the observed values."""
+    median, ends = row["median"], (row["ci_lower"], row["ci_upper"])
+    none, outside = (probability_words(row[name]) for name in ("prob_none", "prob_outside"))
+    if np.isinf(median):
+        return f", with probability {none}."
+    low, high = (f"{end:.3g}".replace("inf", "infinity") for end in ends)
+    text = f" ({100 * ci_prob:g}% interval {low} to {high})"
+    if np.isinf(ends).all():
+        text = f" (without a finite {100 * ci_prob:g}% interval)"
+    if not observed.min() <= median <= observed.max():
+        text += f", outside the observed values, {observed.min():.3g} to {observed.max():.3g}"
+    elif row["prob_outside"] >= 0.5:
+        text += f"; with probability {outside} it is not within the observed values"
     if row["prob_none"] >= MIN_PROB_NONE:
-        text += f"; with probability {row['prob_none']:.2g} it never reaches that level"
+        text += f"; with probability {none} there is no such value"
     return text + "."
