@@ -265,7 +265,7 @@ def test_a_claim_says_how_many_questions_have_enough_trials() -> None:
 def test_a_note_stays_with_the_claim_on_each_metric_that_it_is_about() -> None:
     scores = bk.tally([[0.0], [1.0], [0.5]] * 4, scores="numbers")
     fit = bk.evaluate(scores, "mean max@2,4 min@1", rng=1)
-    (note,) = [note for note in fit.notes if "one trial of each question" in note]
+    (note,) = [note for note in fit.notes if "how its scores vary" in note]
     assert "max@2, max@4" in note
     for metric, bears in [("max@2", True), ("max@4", True), ("min@1", False)]:
         assert (note in bk.claim(fit, metric)) == bears

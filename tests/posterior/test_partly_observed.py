@@ -48,6 +48,22 @@ def test_the_best_of_single_scores_is_said_to_rest_on_the_prior() -> None:
         assert not noted or "bayes" not in found[0]
 
 
+def test_single_trials_are_said_to_leave_these_questions_to_the_prior() -> None:
+    """Of nearly equal questions a run's score varies by p (1 - p) / n about these questions'.
+
+    With single trials the posterior sd is smaller, as unequal questions are as plausible.
+    """
+    p = np.random.default_rng(1).beta(20.0, 20.0, 60)
+    for trials, known in ((1, False), (8, True)):
+        marks = np.random.default_rng(2).binomial(trials, p), np.full(60, trials)
+        fit = bk.evaluate(marks, "pass@1", difficulty="beta", rng=1, draws=20)
+        said = [note for note in fit.notes if "on these questions rest on the prior" in note]
+        sd = bk.table(fit).set_index("target")["sd"]["questions"]
+        of_a_run = np.sqrt((p * (1.0 - p)).mean() / (60 * trials))
+        assert bool(said) == (not known)
+        assert (sd > 0.9 * of_a_run) == known
+
+
 def test_weights_are_those_of_the_questions_with_k_trials() -> None:
     data = bk.tally(MARKS, weight=[1.0, 2.0, 3.0, 10.0])
     rows = _estimates(bk.evaluate(data, "pass@2,3", rng=1, draws=20))

@@ -28,6 +28,7 @@ from bayesatk.posterior.remarks import (
     outside_note,
     proxy_note,
     single_trials_note,
+    these_questions_note,
     weight_note,
 )
 from bayesatk.results.schema import QUANTILE_LEVELS, STATISTICS
@@ -326,6 +327,8 @@ def _remarks(study: Study, index: int, statistics: Array) -> list[str]:
     remarks: list[str] = []
     if not isinstance(study.scale, RightWrongScale):
         remarks = single_trials_note(name, study.metrics, trials)
+    if study.pooling == "partial":
+        remarks += these_questions_note(name, trials)
     if study.judges is None:  # whose estimate is of marks, and the interval of success
         remarks += outside_note(
             study.pooling, name, study.metrics, study.grid, estimate, statistics, trials
