@@ -1,6 +1,7 @@
 """`evaluate` with covariates: results, what they hold, and what refuses them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import comb, expit
 
@@ -175,3 +176,26 @@ def test_tens_of_thousands_of_questions_find_the_slope() -> None:
     fit = bk.evaluate(data, "pass@1", covariates=["size"], draws=50, rng=1)
     slope = fit["closed_form"]["coefficients"].sel(coefficient="size", statistic="mean")
     assert float(slope.squeeze()) == pytest.approx(-0.5, abs=0.02)
+
+
+def test_covariates_are_read_as_groups_are_and_a_note_names_those_that_are_not_used() -> None:
+    """A table, values by name, and data that were read with the column have one result."""
+    size, question = np.arange(12.0), np.repeat(np.arange(12), 3)
+    outcome = np.random.default_rng(2).binomial(1, 0.5, 36)
+    columns = {"question": question, "outcome": outcome, "size": size[question]}
+    table = pd.DataFrame(columns | {"place": np.where(question % 2, "a", "b")})
+    data = bk.tally(table, covariates=["size", "place"])
+    fits = [
+        bk.evaluate(source, "pass@1", covariates=covariates, draws=50, rng=1)
+        for source, covariates in (
+            (data, "size"), (table, "size"), (table, ["size"]),
+            (table.drop(columns="size"), {"size": size}), (bk.tally(table), {"size": size}),
+        )
+    ]  # fmt: skip
+    means = [bk.table(fit, "coefficients")["mean"].tolist() for fit in fits]
+    assert means == [means[0]] * 5
+    unused = "Covariates of the data are not used: "
+    assert not any(unused in note for fit in fits for note in fit.notes)
+    for options, names in (({}, "size, place."), ({"group": "place"}, "size.")):
+        notes = bk.evaluate(data, "pass@1", draws=50, rng=1, **options).notes
+        assert any(note.startswith(unused + names) for note in notes)

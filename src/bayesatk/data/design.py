@@ -75,13 +75,14 @@ class CovariateDesign:
         ----------
         dataset : xarray.Dataset
             Counts with question coordinates.
-        covariates : str, or sequence of str
+        covariates : str, sequence of str, or mapping
             Names of columns.
         """
         coordinates = question_coordinates(dataset)
         for role in {GROUP, WEIGHT} & coordinates.keys():
             coordinates[column_name(dataset, role)] = coordinates[role]
         names = [covariates] if isinstance(covariates, str) else covariates
+        names = list(names) if isinstance(names, Mapping) else names
         if not isinstance(names, Sequence) or not names or len({*map(str, names)}) < len(names):
             raise OutcomeError(
                 "covariates", " must be different names of columns of the questions; got "

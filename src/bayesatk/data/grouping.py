@@ -152,8 +152,8 @@ def _read_weights(labels: list[Any], weights: object) -> Array | None:
     return np.asarray(weight_values / weight_values.sum())
 
 
-def with_groups(data: object, group: object) -> Outcomes:
-    """Return outcomes whose questions have the groups that were asked for, if any.
+def with_columns(data: object, group: object, covariates: object) -> Outcomes:
+    """Return outcomes whose questions have the groups and covariates that were asked for, if any.
 
     Parameters
     ----------
@@ -161,9 +161,16 @@ def with_groups(data: object, group: object) -> Outcomes:
     group : str, sequence or mapping, optional
         ``"group"``, the name of the column that groups were read from, or the name of a covariate.
         Or values as in `bayesatk.tally`.
+    covariates : str, sequence of str, or mapping, optional
+        Names, of which `data` that have been read have the values, or values by name.
     """
-    if group is None or not isinstance(data, Outcomes):
-        return data if isinstance(data, Outcomes) else tally(data, group=group)
+    if not isinstance(data, Outcomes):
+        return tally(data, group=group, covariates=covariates)
+    policy = data.dataset.attrs.get("missing_policy", "error")
+    if isinstance(covariates, Mapping):
+        data = tally(data, covariates=covariates, missing=policy)
+    if group is None:
+        return data
     if isinstance(group, str):
         columns = question_coordinates(data.dataset)
         name = group
@@ -184,5 +191,5 @@ def with_groups(data: object, group: object) -> Outcomes:
         group = columns[group].tolist()
     else:
         name = GROUP
-    grouped = tally(data, group=group, missing=data.dataset.attrs.get("missing_policy", "error"))
+    grouped = tally(data, group=group, missing=policy)
     return replace(grouped, dataset=with_column_names(grouped.dataset, {GROUP: name}))

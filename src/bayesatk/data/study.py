@@ -14,14 +14,15 @@ from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.marks import by_mark
 from bayesatk.data.capabilities import Capability, require_together
 from bayesatk.data.design import CovariateDesign
-from bayesatk.data.grouping import Grouping, with_groups
+from bayesatk.data.grouping import Grouping, with_columns
 from bayesatk.data.other_trials import (
     check_judged_trials,
     read_judges,
     read_prior_trials,
 )
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.roles import GROUP
+from bayesatk.data.question_columns import question_coordinates
+from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError
@@ -358,7 +359,8 @@ def read_study(
     ignored: tuple[str, ...] = ()
     if group is False:
         ignored, group = _ignored_groups(data), None
-    outcomes = with_groups(data, group)
+    ignored += _ignored_covariates(data, group, covariates)
+    outcomes = with_columns(data, group, covariates)
     outcomes = outcomes.settled() or outcomes
     proper_probability("ci_prob", ci_prob, 0.95)
     one_of("ci_kind", ci_kind, ("eti", "hdi"))
@@ -492,6 +494,20 @@ def _ignored_groups(data: object) -> tuple[str, ...]:
     return (
         f"The data have {n_groups} groups of questions, which the model ignores: questions are "
         "taken as independent, and intervals are too narrow if those of a group are alike.",
+    )
+
+
+def _ignored_covariates(data: object, group: object, covariates: object) -> tuple[str, ...]:
+    """Return a note if none was asked for of the covariates of the data that are no groups."""
+    if covariates is not None or not isinstance(data, Outcomes):
+        return ()
+    ignored = [name for name in question_coordinates(data.dataset)
+               if name not in (GROUP, WEIGHT, group)]  # fmt: skip
+    if not ignored:
+        return ()
+    return (
+        f"Covariates of the data are not used: {', '.join(ignored)}. Success depends on those that "
+        "covariates= names.",
     )
 
 

@@ -1,6 +1,5 @@
 """`build`: the PyMC model of one evaluation; and the models of several families."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pymc as pm
@@ -24,7 +23,7 @@ def build(
     judge: object = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
-    covariates: str | Sequence[str] | None = None,
+    covariates: object = None,
     group: object = None,
 ) -> pm.Model:
     """Build the PyMC model that `bayesatk.sample` samples.

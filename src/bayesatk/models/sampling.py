@@ -190,7 +190,7 @@ def sample(
     prior_trials: object = None,
     prior_weight: float = 1.0,
     answer_prior: VotePrior | None = None,
-    covariates: str | Sequence[str] | None = None,
+    covariates: object = None,
     group: object = None,
     group_weights: object = None,
     population: Population | None = None,

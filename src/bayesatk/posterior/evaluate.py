@@ -71,7 +71,7 @@ def evaluate(
     prior_trials: object = None,
     prior_weight: float = 1.0,
     answer_prior: VotePrior | None = None,
-    covariates: str | Sequence[str] | None = None,
+    covariates: object = None,
     group: object = None,
     group_weights: object = None,
     population: Population | None = None,
@@ -153,8 +153,10 @@ def evaluate(
         Bayesian bootstrap, within groups if there are any, and new groups are these groups drawn
         anew. Default: the law; without pooling, which fits none, and
         for questions with weights (without `covariates`) the bootstrap.
-    covariates : str or sequence of str, optional
-        Names of columns of the questions on which the success probability of a question depends.
+    covariates : str, sequence of str, or mapping, optional
+        On what the success probability of a question depends: names of columns of the questions, or
+        values by name, in any form that `bayesatk.tally` takes. Default: nothing, also where the
+        data have covariates, which a note then names.
         Numbers are taken as they are: transform your own columns, such as the logarithm of a
         duration. A text has an effect for each category. `bayesatk.predict` and
         `bayesatk.decide.horizon` then give results for chosen values of the covariates.
