@@ -354,6 +354,11 @@ def test_systems_are_chosen_by_name(table, tmp_path) -> None:
         assert "--system NEW --system BASELINE" in " ".join(refusal.split())
     assert "--system must be among" in refused("compare", path, *options, "--system", "nobody")
     stated = ("--difficulty", "a=0.6,0.3", "--width", 0.2, "--system", "a")
+    both = ("plan", path, "--system", "old", "--system", "new", "--trials", 1, "--json")
+    (estimated,), (apart,) = (
+        json.loads(succeeded(*both, *more))["tables"]["plan"] for more in ((), ("--correlation", 0))
+    )
+    assert estimated["questions"] < apart["questions"]  # new passes what old does, and more
     assert "--system chooses systems of a FILE" in refused("plan", "-m", "pass@1", *stated)
     unnamed = ("plan", "--width", 0.2, "--json", "--difficulty", "0.6,0.3")
     assert json.loads(succeeded(*unnamed)) == json.loads(succeeded(*unnamed[:-1], "system=0.6,0.3"))
@@ -537,7 +542,7 @@ REFUSED = {
     "plan -m pass@1": "give a pilot FILE or --difficulty",
     "plan Makefile -m pass@1 --difficulty a=0.5,0.1": "one of the two",
     "plan {one} -m pass@1 --width 0.1 --prob-correct 0.9":
-        "one goal, --width 0.1 or --prob-correct 0.9; got 2",
+        "one goal, --width 0.1, --prob-correct 0.9 or --prob-ahead 0.8; got 2",
     "plan {one} -m pass@1 --width 0": "--width must be finite and > 0",
     "plan {one} -m pass@1,2 --width 1": "--metric must be one metric",
     "plan {one} -m pass@1 --prob-correct 0.9":

@@ -254,6 +254,24 @@ def test_sources_must_be_difficulties(source, metric, scores, message) -> None:
         plan_table(source, metric, width=0.1, scores=scores)
 
 
+def test_a_system_is_significantly_better_as_often_as_planned() -> None:
+    """Witness: the z test of the two means of simulated evaluations, which knows no prior."""
+    pairs = {"a": (0.6, 0.3), "b": (0.67, 0.3)}
+    row = plan_table(pairs, "pass@1", prob_ahead=0.8, trials=[4]).iloc[0]
+    shape, rng = (4000, int(row["questions"])), np.random.default_rng(1)
+    means, variances = [], []
+    for mean, icc in pairs.values():
+        total = (1 - icc) / icc
+        share = rng.binomial(4, rng.beta(mean * total, (1 - mean) * total, shape)) / 4
+        means.append(share.mean(axis=1))
+        variances.append(share.var(axis=1, ddof=1) / shape[1])
+    z = (means[1] - means[0]) / np.sqrt(sum(variances))
+    assert (z > 1.96).mean() == pytest.approx(0.8, abs=0.03)
+    assert row["prob_ahead"] == pytest.approx(0.8, abs=0.005)
+    chosen = plan_table(pairs, "pass@1", prob_correct=0.9, trials=[4]).iloc[0]
+    assert chosen["prob_ahead"] == pytest.approx(ndtr(1.2816 - 1.96), abs=0.01)
+
+
 def test_single_trials_cannot_show_pass_at_k() -> None:
     table = plan_table((MEAN, ICC), "pass@4", width=0.1, trials=[1, 4])
     assert table["questions"].tolist()[0] == np.inf
@@ -266,6 +284,8 @@ def test_single_trials_cannot_show_pass_at_k() -> None:
     ("options", "message"),
     [
         ({"width": 0.1, "prob_correct": 0.9}, "must have one goal"),
+        ({"prob_ahead": 0.8, "prob_correct": 0.9}, "must have one goal"),
+        ({"prob_ahead": 0.8}, "prob_ahead needs two systems"),
         ({"width": 0.0}, "width must be finite and > 0"),
         ({"prob_correct": 0.9}, "prob_correct needs two systems"),
         ({"width": 0.1, "trials": [0]}, "trials must be an integer >= 1"),

@@ -68,6 +68,7 @@ PROPOSED = [
     ("bk.leaderboard(FIT, alpha=?)", "1", "0.05"),
     ("bk.plan(PAIR, 'pass@1', width=?)", "0.0", "0.1"),
     ("bk.plan(PAIR, 'pass@1', prob_correct=?)", "1.5", "0.9"),
+    ("bk.plan(PAIR, 'pass@1', prob_ahead=?)", "1.5", "0.8"),
     ("bk.plan(PAIR, 'pass@1', trials=?)", "4", "[1, 4, 16]"),
     ("bk.plan(PAIR, 'pass@1', ci_prob=?)", "1.0", "0.95"),
     ("bk.plan(PAIR, 'pass@1', trials=[1], ?)", "width=0.1, prob_correct=0.9", "width=0.1"),

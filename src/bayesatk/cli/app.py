@@ -102,7 +102,7 @@ def compare(
     pairs
         Compare every pair of more than four systems, too.
     rope
-        Half-width of the region of practical equivalence.
+        Half-width of the region of practical equivalence of a pair; implies --pairs.
     """
     fit, data = _evaluated(reading, evaluation, delivery)
     with working("Ranking ...", delivery.silent):
@@ -124,7 +124,7 @@ def leaderboard(reading: Reading, evaluation: Evaluation, delivery: Delivery) ->
 command(
     app,
     "Examples: bayesatk plan pilot.csv -m pass@4 --width 0.1; bayesatk plan -m pass@1 "
-    "--difficulty a=0.6,0.3 --difficulty b=0.65,0.3 --prob-correct 0.9",
+    "--difficulty a=0.6,0.3 --difficulty b=0.65,0.3 --prob-ahead 0.8",
     optional_files=True,
     without=("group",),
 )(plan)

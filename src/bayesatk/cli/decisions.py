@@ -37,9 +37,10 @@ def plan(
     difficulty: list[str] | None = None,
     width: float | None = None,
     prob_correct: float | None = None,
+    prob_ahead: float | None = None,
     target: Literal["population", "questions"] = "population",
     trials: str = "1,2,4,8,16",
-    correlation: float = 0.0,
+    correlation: float | None = None,
     population: Literal["law", "bootstrap"] | None = None,
 ) -> None:
     """Find numbers of questions and trials, from a pilot or a stated difficulty.
@@ -54,13 +55,15 @@ def plan(
     width
         Desired width of the interval.
     prob_correct
-        Desired probability that the better of two systems is ahead.
+        Desired probability that the better of two systems has the higher posterior mean.
+    prob_ahead
+        Desired probability that 'compare' declares the better of two systems ahead.
     target
         Questions like these, or these questions.
     trials
         Trials per question to consider.
     correlation
-        Correlation of the difficulties of two systems.
+        Correlation of the difficulties of two systems; default: that of the pilot, else 0.
     """
     by_statement = any("," in text for text in difficulty or [])
     if by_statement == bool(reading.files):
@@ -80,8 +83,8 @@ def plan(
         )  # fmt: skip
     with working("Planning ...", delivery.silent):
         tree = draw_up(
-            source, metric, width=width, prob_correct=prob_correct, target=target,
-            trials=numbers_between_commas(trials), correlation=correlation,
+            source, metric, width=width, prob_correct=prob_correct, prob_ahead=prob_ahead,
+            target=target, trials=numbers_between_commas(trials), correlation=correlation,
         )  # fmt: skip
     delivery.deliver(tree)
 
@@ -191,14 +194,14 @@ def _published_baseline(
 
 
 def ranked(fit: Any, rope: float, pairs: bool) -> Any:
-    """Compare the pairs of up to four systems; rank more, whose pairs are compared if asked for."""
+    """Compare the pairs of up to four systems; rank more, whose pairs `pairs` or a ROPE ask for."""
     from bayesatk.comparison.boards.leaderboard import leaderboard
     from bayesatk.comparison.pairs.systems import compare
     from bayesatk.results.result import Result
 
     result = Result.of(fit)
     few = len(result.systems) <= 4 or not result.tabulated  # costs are compared in pairs alone
-    if few or not pairs:
+    if few or not (pairs or rope):
         return compare(fit, rope=rope) if few else leaderboard(fit)
     return compare(leaderboard(fit), rope=rope)
 

@@ -216,9 +216,14 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
             "remark", lambda row: "fewest trials" * row["cheapest"], KEPT, left=True
         ),
         "prob_correct": _chance(
-            "P(right call)", "prob_correct", KEPT,
+            "P(higher mean)", "prob_correct", KEPT,
             "probability that the better system has the higher posterior mean, averaged over "
             "what is known of their difference.",
+        ),
+        "prob_ahead": _chance(
+            "P(ahead)", "prob_ahead", KEPT,
+            "probability that the interval of the difference lies on the side of the better "
+            "system, which is then declared ahead.",
         ),
         "width": Column("width", leaves=KEPT),
     },

@@ -331,8 +331,9 @@ class GateDesign:
             f"{fails}, and two runs get different verdicts with probability {flips}"
         )
         if self.more_trials is not None:
+            times = float(f"{self.more_trials:.2g}")
             sentence += (
-                f"; for {FLIPS:g} it takes about {self.more_trials:.2g} times as many trials"
+                f"; for that to be {FLIPS:g} it takes about {times:,.12g} times as many trials"
             )
         sentences = [f"{sentence}."]
         if self.at_effect is not None:

@@ -1,7 +1,7 @@
 """How many questions and trials an evaluation needs, before it is run."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -42,24 +42,34 @@ def information_of(pilots: Sequence[Pilot], trials: int) -> InformationByDraw:
     return list(zip(*(pilot.expected_information(trials) for pilot in pilots), strict=True))
 
 
+# What is said of a goal, and a usual value of it.
+_GOALS = {
+    "width": ("an interval of width {:g} or less", 0.1),
+    "prob_correct": ("the better system has the higher posterior mean with probability {:g}", 0.9),
+    "prob_ahead": ("the better system is declared ahead with probability {:g}", 0.8),
+}
+
+
 @dataclass(frozen=True)
 class _Goal:
-    """Goal of a plan: the width of an interval, or the probability of a right decision."""
+    """Goal of a plan: a width, at most, or the probability of a decision, at least."""
 
-    width: float | None
-    prob_correct: float | None
+    name: str
+    value: float
     target: int
     ci_prob: float
     correlation: float
 
-    def __post_init__(self) -> None:
-        for name in ("width", "prob_correct", "ci_prob", "correlation"):
-            value = getattr(self, name)
-            if value is not None:
-                real_number(name, value)
+    @property
+    def quantile(self) -> float:
+        """Half of the width of the interval, in sds."""
+        return float(ndtri(0.5 + 0.5 * self.ci_prob))
 
-    def reached(self, information: InformationByDraw, questions: float) -> tuple[float, float]:
-        """Return the expected width (of a difference), and the probability of a right call."""
+    def reached(self, information: InformationByDraw, questions: float) -> dict[str, float]:
+        """Return the expected width (of a difference), and the probabilities of decisions.
+
+        The mean of the posterior of the difference lies around the true one with its sd.
+        """
         variance = np.array(
             [[system.variance(questions) for system in pair] for pair in information]
         )
@@ -69,25 +79,22 @@ class _Goal:
             sampling_variance = np.maximum(variance[:, :, self.target] - variance[:, :, 0], 0.0)
             total = total - 2.0 * self.correlation * np.sqrt(sampling_variance.prod(axis=1))
         sd = np.sqrt(total)
-        width = float(2.0 * ndtri(0.5 + 0.5 * self.ci_prob) * sd.mean())
+        width = 2.0 * self.quantile * float(sd.mean())
         if len(information[0]) < 2:
-            return width, float("nan")
+            return {"width": width, "prob_correct": np.nan, "prob_ahead": np.nan}
         gap = np.array([pair[0].value - pair[1].value for pair in information])
-        return width, float(ndtr(np.abs(gap) / np.maximum(sd, 1e-300)).mean())
+        in_sds = np.abs(gap) / np.maximum(sd, 1e-300)
+        correct, ahead = (float(ndtr(in_sds - least).mean()) for least in (0.0, self.quantile))
+        return {"width": width, "prob_correct": correct, "prob_ahead": ahead}
 
     def words(self, by_default: bool) -> str:
         """Return the goal as a sentence, and say if it is the default."""
-        ahead = "the better system has the higher posterior mean with probability"
-        width = f"an interval of width {self.width:g} or less" if self.width is not None else ""
-        aim = width or f"{ahead} {self.prob_correct:g}"
         note = " (the default: state a width or a probability for another)" * by_default
-        return f"Goal: {aim}{note}."
+        return f"Goal: {_GOALS[self.name][0].format(self.value)}{note}."
 
     def met(self, information: InformationByDraw, questions: float) -> bool:
-        width, correct = self.reached(information, questions)
-        if self.prob_correct is not None:
-            return correct >= self.prob_correct
-        return self.width is not None and width <= self.width
+        reached = self.reached(information, questions)[self.name]
+        return reached <= self.value if self.name == "width" else reached >= self.value
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
@@ -98,6 +105,7 @@ def plan(
     *,
     width: float | None = None,
     prob_correct: float | None = None,
+    prob_ahead: float | None = None,
     target: Literal["questions", "population"] = "population",
     trials: Sequence[int] = (1, 2, 4, 8, 16, 32),
     ci_prob: float = 0.95,
@@ -123,8 +131,12 @@ def plan(
         Desired width of the credible interval, in units of the metric.
     prob_correct : float, optional
         Desired probability that the better of two systems has the higher posterior mean, strictly
-        between 0.5 and 1. Give either this or `width`. Default: 0.9 for two systems, and for one a
-        width of a tenth of the range of the metric.
+        between 0.5 and 1. It may have it by very little. Default: 0.9 for two systems, and for one
+        a width of a tenth of the range of the metric. Give one of the three goals.
+    prob_ahead : float, optional
+        Desired probability that the interval of the difference lies on the side of the better of
+        two systems, strictly between 0 and 1; it takes many more questions. With ``ci_prob=0.95``
+        `bayesatk.compare` then declares that system ahead.
     target : {"population", "questions"}
         ``"population"``: the mean over questions like these; ``"questions"``: over these questions.
     trials : sequence of int
@@ -146,10 +158,10 @@ def plan(
     xarray.DataTree
         The pilot (of data: its evaluation; of stated difficulties: nothing else) with the group
         ``plan``. ``bayesatk.table(tree, "plan")`` has a row per number of ``trials``: ``questions``
-        needed (infinite beyond 10^7), ``total`` trials of a system, the expected ``width`` and
-        ``prob_correct``, and ``cheapest``, true for the smallest total. Single trials do not
-        identify how much questions differ, so for k > 1 no number of questions with one trial
-        each is enough.
+        needed (infinite beyond 10^7), ``total`` trials of a system, the expected ``width``,
+        ``prob_correct`` and ``prob_ahead``, and ``cheapest``, true for the smallest total. Single
+        trials do not identify how much questions differ, so for k > 1 no number of questions with
+        one trial each is enough.
 
     Raises
     ------
@@ -165,9 +177,11 @@ def plan(
     -----
     Preposterior analysis in closed form: expected posterior variances over the counts to come, with
     the uncertainty of the difficulty distribution from its Fisher information and the prior; the
-    posterior is taken to be normal. Each draw of a pilot has its own difficulty family. If there
-    are over 1000 possible counts of categories, some are drawn. Seeds are fixed, so equal arguments
-    give equal plans, accurate to a few per cent.
+    posterior is taken to be normal. With the true difference d, the expected sd s of its posterior
+    and the quantile z of the interval, ``prob_correct`` is Phi(abs(d) / s), and ``prob_ahead`` is
+    Phi(abs(d) / s - z), the power of a test. Each draw of a pilot has its own difficulty family. If
+    there are over 1000 possible counts of categories, some are drawn. Seeds are fixed, so equal
+    arguments give equal plans, accurate to a few per cent.
 
     The Fisher information is that at the stated difficulties. Plans are accurate to 10% for an icc
     between 0.05 and 0.95, means not close to 0 or 1, and 30 questions or more. Nearer the edges the
@@ -194,47 +208,44 @@ def plan(
     if correlation is None:
         correlation = pilot_correlation(pilot, parsed_metric)
     pilots = pilots_of(pilot, parsed_metric, scores)
-    by_default = width is None and prob_correct is None
-    if by_default and len(pilots) > 1:
-        prob_correct = 0.9
-    elif by_default:
-        width = 0.1 * float(np.ptp(pilots[0].model.scores or (0.0, 1.0)))
+    goals = {"width": width, "prob_correct": prob_correct, "prob_ahead": prob_ahead}
+    stated = {name: value for name, value in goals.items() if value is not None}
+    default = {"prob_correct": 0.9}
+    if len(pilots) == 1:
+        default = {"width": 0.1 * float(np.ptp(pilots[0].model.scores or (0.0, 1.0)))}
     one_of("target", target, TARGETS)
-    goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
-    _check_goal(goal, len(pilots))
+    goal = _checked_goal(
+        stated or default, TARGETS.index(target), ci_prob, correlation, len(pilots)
+    )  # fmt: skip
     table = _table(pilots, goal, _trial_counts(trials))
     if table["trials"].duplicated().any():
         rule = f" must name every number once; got {list(trials)!r:.80}."
         raise ArgumentError("trials", rule)
-    options = {
-        "metric": parsed_metric.label, "target": target, "ci_prob": ci_prob, "width": width,
-        "prob_correct": prob_correct, "correlation": correlation, "method": _METHOD,
-        "citations": [],
+    attrs = {
+        "metric": parsed_metric.label, "target": target, "ci_prob": ci_prob,
+        goal.name: goal.value, "correlation": correlation, "method": _METHOD, "citations": [],
     }  # fmt: skip
-    attrs = {name: value for name, value in options.items() if value is not None}
     unreachable = not np.isfinite(table["total"]).all()
-    sentences = [goal.words(by_default)]
+    sentences = [goal.words(not stated)]
     sentences += assumptions(pilot, parsed_metric, target, ci_prob, correlation)
     sentences += [_OUT_OF_REACH] * unreachable
     group = analysis_group(table, ["trials"], attrs, sentences=sentences)
     if isinstance(pilot, Fit):
         return with_analysis(Result.of(pilot).tree, "plan", plan=group)
-    stated = {"source": repr(source), "scores": "" if scores is None else repr(scores)}
-    return with_analysis(tree_of(None, _METHOD), "plan", plan=group.assign_attrs(stated))
+    assumed = {"source": repr(source), "scores": "" if scores is None else repr(scores)}
+    return with_analysis(tree_of(None, _METHOD), "plan", plan=group.assign_attrs(assumed))
 
 
 def _table(pilots: Sequence[Pilot], goal: _Goal, trials: Sequence[int]) -> pd.DataFrame:
     """Return the table of `plan`."""
     rows = []
     for n in trials:
-        information, questions, achieved = information_of(pilots, n), float("inf"), (np.nan, np.nan)
+        information, questions = information_of(pilots, n), float("inf")
+        achieved = dict.fromkeys(_GOALS, np.nan)
         if information:
             questions = _smallest_number(goal, information)
             achieved = goal.reached(information, min(questions, _QUESTIONS_MAX))
-        rows.append({
-            "trials": n, "questions": questions, "total": questions * n, "width": achieved[0],
-            "prob_correct": achieved[1],
-        })  # fmt: skip
+        rows.append({"trials": n, "questions": questions, "total": questions * n, **achieved})
     table = pd.DataFrame(rows)
     total = table["total"]
     return table.assign(cheapest=(total == total.min()) & np.isfinite(total))
@@ -292,40 +303,45 @@ def expected_widths(
     list of float
         NaN where single trials do not identify how questions differ.
     """
-    goal = _Goal(None, None, TARGETS.index(target), pilot.ci_prob, 0.0)
+    goal = _Goal("width", 0.0, TARGETS.index(target), pilot.ci_prob, 0.0)
     source = [Pilot.of(pilot, system, metric)]
     planned = [(information_of(source, trials), questions) for trials, questions in sizes]
     return [
-        goal.reached(information, questions)[0] if information else float("nan")
+        goal.reached(information, questions)["width"] if information else float("nan")
         for information, questions in planned
     ]
 
 
-def _check_goal(goal: _Goal, systems: int) -> None:
-    """Refuse several goals, none, or one outside its range."""
-    goals = [aim for aim in (goal.width, goal.prob_correct) if aim is not None]
-    if len(goals) != 1:
+def _checked_goal(
+    goals: Mapping[str, float], target: int, ci_prob: float, correlation: float, systems: int
+) -> _Goal:
+    """Return the goal, or refuse several, or one outside its range."""
+    if len(goals) > 1:
+        width, correct, ahead = (Argument(name, usual) for name, (_, usual) in _GOALS.items())
         raise ArgumentError(
-            "the plan must have one goal, ", Argument("width", 0.1), " or ",
-            Argument("prob_correct", 0.9), f"; got {len(goals)}.",
+            "the plan must have one goal, ", width, ", ", correct, " or ", ahead,
+            f"; got {len(goals)}.",
         )  # fmt: skip
-    if goal.width is not None:
-        positive_number("width", goal.width, "Try 0.1.")
-    if goal.prob_correct is not None:
-        if systems < 2:
-            raise ArgumentError(
-                "prob_correct", " needs two systems, ",
-                Argument("source", {"a": (0.6, 0.3), "b": (0.65, 0.3)}),
-                " or a pilot of two; got one.",
-            )  # fmt: skip
-        proper_probability("prob_correct", goal.prob_correct, 0.9, least=0.5)
-    if not 0.0 <= goal.correlation < 1.0 or (goal.correlation > 0.0 and systems < 2):
+    ((name, value),) = goals.items()
+    if name == "width":
+        positive_number(name, value, "Try 0.1.")
+    elif systems < 2:
+        raise ArgumentError(
+            name, " needs two systems, ",
+            Argument("source", {"a": (0.6, 0.3), "b": (0.65, 0.3)}),
+            " or a pilot of two; got one.",
+        )  # fmt: skip
+    else:
+        least = 0.5 if name == "prob_correct" else 0.0
+        proper_probability(name, value, _GOALS[name][1], least)
+    if not 0.0 <= real_number("correlation", correlation) < 1.0 or (correlation and systems < 2):
         raise ArgumentError(
             "correlation",
             " must lie in [0, 1), and be 0 for one system; got "
-            f"{goal.correlation} for {systems} system{'s' * (systems > 1)}.",
+            f"{correlation} for {systems} system{'s' * (systems > 1)}.",
         )
-    proper_probability("ci_prob", goal.ci_prob, 0.95)
+    proper_probability("ci_prob", ci_prob, 0.95)
+    return _Goal(name, value, target, ci_prob, correlation)
 
 
 def _smallest_number(goal: _Goal, information: InformationByDraw) -> float:
