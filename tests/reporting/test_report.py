@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import html
 import io
 import json
 import re
@@ -485,6 +486,45 @@ def test_costs_are_part_of_a_report(tmp_path) -> None:
     assert 'aria-label="Score and cost' in text
     assert "<option>cost/success</option>" in text  # which shows its rows of tables
     assert re.search(r"a trial costs .* P\(a is cheaper\)", text)
+    assert "difficulty distribution; of costs, these questions, resampled by the Bayesian" in text
+    assert "Costs have no model. On questions like these" in text
+    assert "A system is called ahead where P(better) is 0.975 or more." in text
+
+
+def test_methods_of_marks_by_a_judge_have_its_rates_with_their_priors(tmp_path) -> None:
+    """The better system comes first in the scores, and each keeps its judge."""
+    rng = np.random.default_rng(1)
+    runs = {"low": rng.binomial(1, 0.3, (20, 3)), "high": rng.binomial(1, 0.7, (20, 3))}
+    judges = {"low": bk.JudgeError(90, 100, 4, 90), "high": bk.JudgeError(50, 60, 9, 30)}
+    fit = bk.evaluate(
+        runs, "pass@1,2", judge=judges, difficulty="beta", pooling="partial", draws=50, rng=1
+    )
+    text = _Parts(bk.report(fit, tmp_path / "judge.html").read_text(encoding="utf-8")).text
+    for system, *priors in (("low", "91, 11", "5, 87"), ("high", "51, 11", "10, 22")):
+        for rate, prior in zip(("sensitivity", "false_positive_rate"), priors, strict=True):
+            assert f"judge of {system}{rate}Beta({prior})" in re.sub(r"\n", "", text)
+    for words in (
+        "Estimates are those of the marks as they are, with the errors of the judge",
+        "a wrong one with false_positive_rate. Every system", "posterior is of true success",
+        "Open marker: unbiased estimate from the observed trials, by the marks as they are.",
+    ):  # fmt: skip
+        assert words in text
+    for words in ("Estimates are unbiased", "Costs have no model"):
+        assert words not in text
+
+
+def test_pictures_have_the_systems_in_the_order_of_the_data_and_so_their_colours(
+    fit, tmp_path, monkeypatch
+) -> None:
+    drawn = []
+    monkeypatch.setattr(
+        bk.reporting, "pictures", lambda result, *_: drawn.append(result.systems) or []
+    )
+    page = bk.report(fit, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert drawn == [SYSTEMS]
+    first = re.search(r'<tbody>\s*<tr><th scope="row"><bdi>(.*?)</bdi>', page)
+    assert first
+    assert first[1] == html.escape(SYSTEMS[2])
 
 
 def test_panels_of_groups_share_an_axis_and_targets_without_costs_have_no_panel(tmp_path) -> None:

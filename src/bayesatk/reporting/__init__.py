@@ -31,10 +31,11 @@ from bayesatk.reporting.sentences import (
     TARGETS,
     claims,
     has_question_laws,
-    in_order,
     levels,
+    method_sentences,
     question_sentences,
     scores,
+    statistics_sentence,
 )
 from bayesatk.results.citations import cite
 from bayesatk.results.question_laws import declared_fields
@@ -109,7 +110,6 @@ def report(
     if path.suffix not in (".html", ".htm"):
         raise ValueError(f"path must end in .html; got {path.name!r}.")
     fit = _compared(Result.of(fit))
-    fit = _in_order(fit, in_order(fit))
     template, script = _template()
     numbers = as_json(fit, questions=has_question_laws(fit))
     page = template.render(
@@ -164,15 +164,6 @@ def _template() -> tuple[Any, str]:
     )
     script = environment.loader.get_source(environment, "report.js")[0]  # type: ignore[union-attr]
     return environment.get_template("report.html"), script
-
-
-def _in_order(result: Result, order: list[object]) -> Result:
-    """Return a result with its systems in this order."""
-
-    def ordered(group: xr.Dataset) -> xr.Dataset:
-        return group.sel({dim: order for dim in ("system", "other") if dim in group.indexes})
-
-    return Result.of(result.tree.map_over_datasets(ordered), None)
 
 
 def _tables(result: Result, verification: Verification | None) -> list[dict[str, Any]]:
@@ -259,7 +250,9 @@ def _methods(result: Result) -> dict[str, Any]:
     """Return what was computed, in words and formulas."""
     families = {}
     targets = TARGETS if result.grouping is None else GROUPED_TARGETS
-    like_these = f"{targets['like these']} Here they are {result.study.population_words}."
+    of_costs = "; of costs, these questions, resampled by the Bayesian bootstrap"
+    population = result.study.population_words + of_costs * bool(result.costs)
+    like_these = f"{targets['like these']} Here they are {population}."
     for metric in (*result.metrics, *result.costs):
         symbol = metric.family.symbol + "k" * metric.family.has_k
         families[symbol] = (metric.family.meaning, metric.family.formula)
@@ -268,21 +261,28 @@ def _methods(result: Result) -> dict[str, Any]:
         "pooling": POOLINGS[_structure(result)],
         "targets": targets | {"like these": like_these},
         "priors": _priors(result.study),
-        "exact": not result.sampled,
+        "statistics": statistics_sentence(result),
+        "others": method_sentences(result),
         "notes": [note for note in result.notes if note not in result.notes_on()],
     }
 
 
 def _priors(study: Study) -> list[list[str]]:
-    """Return difficulty family, parameter and prior distribution of what is estimated."""
+    """Return of what, parameter and prior distribution of what is estimated."""
+    of_judges = [
+        [f"judge of {system}", field.name, _law(field.distribution)]
+        for system, rates in zip(study.outcomes.systems, study.judge_rates or (), strict=False)
+        for field in rates.fields
+    ]
     if study.pooling != "partial":
-        return [] if study.prior is None else [["", "p", str(study.prior)]]
+        of_p = [] if study.prior is None else [["questions", "p", str(study.prior)]]
+        return of_p + of_judges
     families = study.prior.family_prior if isinstance(study.prior, HyperPrior) else {"": 1.0}
     return [
-        [family, field.name, _law(field.distribution)]
+        [f"difficulty {family}".strip(), field.name, _law(field.distribution)]
         for family in families
         for field in declared_fields(study, family)
-    ]
+    ] + of_judges
 
 
 def _law(distribution: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bayesatk.metrics.grid import COST
-from bayesatk.reporting.sentences import MANY, has_question_laws
+from bayesatk.reporting.sentences import MANY, has_question_laws, in_order
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
 
@@ -91,7 +91,7 @@ def _of_questions(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
 
     if not result.answers("shrinkage_plot"):
         return
-    systems = result.systems[:MANY]
+    systems = in_order(result)[:MANY]
     if has_question_laws(result):
         yield "Posterior of every question", lambda: plots.plot_questions(result, systems)
     if not result.sampled or "p" in result.posterior:

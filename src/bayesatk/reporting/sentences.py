@@ -77,7 +77,7 @@ def question_sentences(result: Result) -> list[str]:
 def _levels(result: Result) -> list[str]:
     """Return the claim about every system in the first metric."""
     sentences = []
-    for name in result.systems:
+    for name in in_order(result):
         text, _ = said(result, system=name)
         # The expected effect of more trials takes a second each.
         sentences.append(text + expected_of_more(result, name) * (len(result.systems) <= 2))
@@ -95,7 +95,7 @@ def _beyond(result: Result) -> list[str]:
     largest = max(beyond, key=lambda metric: metric.k)
     if largest == result.metrics[0]:
         return []
-    return [said(result, largest, system=name)[0] for name in result.systems]
+    return [said(result, largest, system=name)[0] for name in in_order(result)]
 
 
 def _ceilings(result: Result) -> list[str]:
@@ -229,6 +229,65 @@ def _places(row: dict[Any, Any], low: float, high: float) -> dict[str, float | N
     return {**ends, "mark": at(row["mean"]), "seen": seen}
 
 
+def statistics_sentence(result: Result) -> str:
+    """Say what estimates, means and intervals are, and how they were computed."""
+    estimates = (
+        "Estimates are unbiased under draws without replacement from the trials that were run"
+    )
+    if result.study.judges is not None:
+        estimates = "Estimates are those of the marks as they are, with the errors of the judge"
+    ways = {"nuts": "from draws by NUTS", "draws": "from its draws", "conjugate": "in closed form"}
+    integrated = f"computed by integration over the parameters ({result.method})"
+    return (
+        f"{estimates}; means, standard deviations and intervals are those of the posterior of the "
+        f"metric, {ways.get(result.method, integrated)}."
+    )
+
+
+def method_sentences(result: Result) -> list[str]:
+    """Say how marks of a judge, costs, and comparisons of systems are treated."""
+    sentences = []
+    rates = result.study.judge_rates
+    if rates is not None:
+        by_question = "; of single questions both are Beta with intraclass correlation rate_icc"
+        sentences.append(
+            "Marks of a judge: a right trial is marked right with the probability sensitivity, a "
+            f"wrong one with false_positive_rate{by_question * rates[0].varying}. Every system has "
+            "rates of its own. They are estimated from trials of known truth, together with the "
+            "success probabilities, and the posterior is of true success."
+        )
+    if result.costs:
+        sentences.append(
+            "Costs have no model. On questions like these their means and intervals are those of "
+            "the Bayesian bootstrap of mean costs and success rates of questions together, with "
+            "the same random weights for all systems; on these questions they come from the "
+            "variance of trials within questions."
+        )
+    if result.has("comparison"):
+        sentences.append(JOINT["own" if result.own else "systems"])
+        rule = ORDER_OF_MANY if len(result.systems) > 2 else ORDER_OF_TWO
+        alpha = float(result.group("comparison").attrs["alpha"])
+        sentences.append(rule.format(probability=1.0 - 0.5 * alpha))
+    return sentences
+
+
+JOINT = {
+    "systems": (
+        "Differences and P(better) come from joint draws, in which every system keeps its own "
+        "posterior. On these questions systems are independent given the trials. On others the "
+        "draws are put in a joint order (a Gaussian copula), whose correlations are estimated from "
+        "the values of the metric by question, and are uncertain, too."
+    ),
+    "own": "Differences and P(better) come from the joint draws of that model.",
+}
+ORDER_OF_TWO = "A system is called ahead where P(better) is {probability:g} or more."
+ORDER_OF_MANY = (
+    "P(best), ranks, tiers and shrunken means come from the same draws after these are shrunk "
+    "towards each other: systems are exchangeable, normal around a common mean, with a spread that "
+    "is integrated out. Orders of two systems are declared, the surest first, as long as all are "
+    "right together with probability {probability:g}; a tier ends where the next system is "
+    "declared worse than one of it."
+)
 POOLINGS = {
     "partial": (
         "Partial pooling: the success probabilities p of the questions come from one distribution, "
