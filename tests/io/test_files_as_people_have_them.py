@@ -95,6 +95,10 @@ TWO_BY_TWO = "  ".join(
 )  # fmt: skip
 COUNTS = ("question,alpha_n_correct,alpha_n_samples,beta_n_correct,beta_n_samples"
           "  q0,6,7,6,6  q1,1,6,0,4  q2,2,2,3,5")  # fmt: skip
+CROSSED = "model,{},question,correct  " + "  ".join(
+    f"a,{value},{question},{mark}" for value, marks in (("x", "00011110"), ("y", "10100011"))
+    for question in range(4) for mark in marks[2 * question : 2 * question + 2]
+)  # fmt: skip
 
 PROPOSED = {
     # conditions
@@ -351,6 +355,23 @@ PROPOSED = {
         "dataset,model,question_id,correct  gsm,a,1,1  gsm,a,2,0  math,a,1,0  math,a,2,1",
         [("if ids are of several suites", "columns")],
         "gsm / 1 1/1, gsm / 2 0/1, math / 1 0/1, math / 2 1/1",
+    ),
+    **{  # each value has two rows of a question, which say nothing of how it repeats
+        f"{name} crossed with questions, read as {way}": Table(
+            CROSSED.format(name), [(f"differ in column '{name}'.*{words}", argument)], reads,
+        )
+        for name, way, words, argument, reads in (
+            ("language", "systems", "if it belongs to the system", "columns",
+             "a / x: 0 0/2, 1 1/2, 2 2/2, 3 1/2; a / y: 0 1/2, 1 1/2, 2 0/2, 3 2/2"),
+            ("subject", "suites", "if ids are of several suites", "columns",
+             "x / 0 0/2, x / 1 1/2, x / 2 2/2, x / 3 1/2, y / 0 1/2, y / 1 1/2, y / 2 0/2,"
+             " y / 3 2/2"),
+            ("fold", "trials", "if it changes nothing", "ignore", "0 1/4, 1 2/4, 2 2/4, 3 3/4"),
+        )
+    },
+    "dates of the trials": Table(
+        "model,task,date,passed  a,x,2026-03-01,1  a,x,2026-03-02,0  a,y,2026-03-01,1"
+        "  a,y,2026-03-02,1", [("if it tells the trials apart", "columns")], "x 1/2, y 2/2",
     ),
     "marks and nothing else": Table(
         "correct  1  0  1", [("one question column", "columns")], "all rows 2/3",
@@ -724,6 +745,17 @@ NOT_DOUBTED = {
         "id,response,passed  a,A,1  a,A,0  b,A,1  b,A,0  c,A,1  c,A,0",
     "an answer of one row alone":
         "id,response,passed  a,1,1  a,2,0  b,3,1  b,4,0  c,5,1  c,6,0",
+    "marks of another kind, which vary":
+        "id,safe,passed  " + "  ".join(
+            f"{n},{mark},1" for n, marks in enumerate(("ynyy", "yyyy", "nnyn", "yynn", "nnnn"))
+            for mark in marks),
+    "errors of few kinds":
+        "id,fault,passed  " + "  ".join(
+            f"{n},{fault},1" for n, faults in enumerate(("abc", "a__", "_bb", "___", "_c_", "c__"))
+            for fault in faults),
+    "the best of the trials":
+        "id,chosen,passed  " + "  ".join(
+            f"{n},{int(trial == n % 4)},1" for n in range(6) for trial in range(4)),
     "a mode that is the number of the trial":
         "id,trial,mode,passed  a,0,0,1  a,1,1,0  b,0,0,1  b,1,1,0  c,0,0,1  c,1,1,0",
 }  # fmt: skip
@@ -733,6 +765,22 @@ NOT_DOUBTED = {
 def test_a_table_that_is_clear_is_not_doubted(tmp_path, case):
     path = written(tmp_path / "runs.csv", NOT_DOUBTED[case])
     assert "CHECK" not in bk.load(path).card()
+
+
+@pytest.mark.parametrize(("sizes", "trials", "run"), [
+    ((20, 20), 5, 0.95), ((20, 20, 20), 2, 0.9),  # some trials were not run
+    ((60, 40, 10), 3, 1.0), ((60, 40, 10), 1, 1.0), ((20,) * 25, 2, 1.0),
+])  # fmt: skip
+def test_suites_with_the_same_ids_are_not_pooled_in_silence(tmp_path, sizes, trials, run):
+    rng = np.random.default_rng(7)
+    rows = [f"{model},s{suite},{question},1" for model in "ab" for suite, size in enumerate(sizes)
+            for question in range(size) for _ in range(trials) if rng.random() < run]  # fmt: skip
+    path = written(tmp_path / "runs.csv", "  ".join(["model,part,id,correct", *rows]))
+    data = bk.load(path, columns={"question": ["part", "id"]}, missing="ignore")
+    assert data.dataset.sizes["question"] == sum(sizes)
+    assert "differ in column" not in data.card()
+    with pytest.warns(bk.OutcomeWarning, match="differ in column 'part'"):
+        bk.load(path, missing="ignore")
 
 
 @pytest.mark.parametrize(("name", "values"), [

@@ -222,8 +222,9 @@ class Picked:
         used |= {name.partition(".")[0] for name in used if isinstance(name, str)}
         unused = tuple(name for name in sample.names if name not in used)
         found_doubts = doubts(
-            sample, roles, [name for name in unused if name not in rows.get("systems", ())], columns
-        )
+            sample, roles, [name for name in unused if name not in rows.get("systems", ())],
+            columns, of_file,
+        )  # fmt: skip
         return cls(
             roles, content, unused, doubts=[*answers.values(), *found_doubts],
             apart=ways_to_tell_trials_apart(sample, roles, unused, of_file),

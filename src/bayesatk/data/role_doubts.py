@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from bayesatk._tools.messages import Argument
+from bayesatk.data.designed_columns import Cells, is_crossed, tells_rows_apart
 from bayesatk.data.roles import (
     LABELS,
     MAX_CONDITIONS,
@@ -97,12 +98,15 @@ def answers_in_content(
 
 
 def doubts(
-    sample: Sample, roles: Mapping[str, Any], unused: Labels, named: Mapping[str, Any]
-) -> list[Doubt]:
+    sample: Sample, roles: Mapping[str, Any], unused: Labels, named: Mapping[str, Any],
+    of_file: bool,
+) -> list[Doubt]:  # fmt: skip
     """Return warnings about roles that nobody named and that the values of the table contradict."""
     if not sample.cells or "question" not in roles:
         return []
-    all_doubts = [_condition_doubt(sample, roles, name) for name in unused if name in sample.cells]
+    all_doubts = [
+        condition_doubt(sample, roles, name, of_file) for name in unused if name in sample.cells
+    ]
     if "trial" not in named:
         all_doubts.append(_trial_label_doubt(sample, roles))
     all_doubts.append(_row_number_doubt(sample, roles, unused))
@@ -125,66 +129,74 @@ def with_systems(roles: Mapping[str, Any], *names: Any) -> Argument:
     return Argument("columns", {"system": together if len(together) > 1 else together[0]})
 
 
-def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any) -> Doubt:
-    """Return a doubt if an unused column may hold the system: an experimental condition.
+def condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_file: bool) -> Doubt:
+    """Return a doubt if an unused column may hold a condition, a suite of questions, or a trial.
 
-    A column of conditions has few values, each of which occurs in at least half of the questions
-    that have several rows, and differs between the rows of a question; answers, times and costs do
-    not. A column with a usual name of conditions need not differ between all rows, nor one of texts
-    each of which is in as many rows of every question, where no column is the system.
+    It differs between the rows of a question by design: hardly two rows have the same of its
+    values, or each value is in as many rows of a question as of others. A column with a usual name
+    of conditions need not be even; one that numbers the rows of a question numbers its trials.
     """
     values, has_usual_name = sample.distinct(name), is_condition(name)
-    if not 1 < len(values) <= MAX_CONDITIONS:
-        return ()
-    if (
+    if len(values) < 2 or (
         "trial" in roles
         and not has_usual_name
         and not _numbered_on_across_values(sample, roles, name)
     ):
         return ()
-    cells: dict[tuple[str, ...], list[str]] = {}
-    for cell, value in zip(sample.rows(columns_of(roles, "system", "question")),
-                           sample.cells[name], strict=True):  # fmt: skip
-        cells.setdefault(cell, []).append(value)
+    system, question = (sample.rows(columns_of(roles, role)) for role in ("system", "question"))
+    cells: dict[tuple[tuple[str, ...], tuple[str, ...]], Counter[str]] = {}
+    for label, key, value in zip(system, question, sample.cells[name], strict=True):
+        cells.setdefault((label, key), Counter())[value] += 1
     listed = f"column {shown(name)} ({shown(values, 60)[1:-1]})"
-    repeated = [values_of_cell for values_of_cell in cells.values() if len(values_of_cell) > 1]
-    if all(len(set(values_of_cell)) == 1 for values_of_cell in cells.values()):
-        if not has_usual_name or "system" in roles:
+    if all(len(rows) == 1 for rows in cells.values()):
+        if not has_usual_name or "system" in roles or len(values) > MAX_CONDITIONS:
             return ()
         return (f"every question has one value of {listed}; is it the system? Then name it: ",
                 with_systems(roles, name), ".")  # fmt: skip
-    differ_within_cells = all(
-        len(set(values_of_cell)) == len(values_of_cell) for values_of_cell in repeated
-    )
-    frequency = Counter(value for values_of_cell in repeated for value in set(values_of_cell))
+    apart = all(max(rows.values()) == 1 for rows in cells.values())
+    if not _differs_by_design(sample, roles, name, cells, apart):
+        return ()
+    readings: list[tuple[str, Argument]] = [
+        ("if it belongs to the system", with_systems(roles, name)),
+        ("if ids are of several suites",
+         Argument("columns", {"question": [name, *columns_of(roles, "question")]})),
+    ]  # fmt: skip
+    if apart and not roles.keys() & {"trial", "trials", "rate"}:
+        readings.append(("if it tells the trials apart", Argument("columns", {"trial": name})))
+    elif of_file:
+        readings.append(("if it changes nothing", Argument("ignore", [name])))
+    first, *others = [part for words, argument in readings for part in (f"; {words}: ", argument)]
+    return (f"the rows of a question differ in {listed}, and are read as trials of one system"
+            f"{first}", *others, ".")  # fmt: skip
+
+
+def _differs_by_design(
+    sample: Sample, roles: Mapping[str, Any], name: Any, cells: Cells, apart: bool
+) -> bool:
+    """Return whether a column differs between the rows of a cell by design; see `condition_doubt`.
+
+    `apart` says whether no two rows of a cell have the same value.
+    """
+    values = sample.distinct(name)
     are_numbers = None not in map(number_of, values)
-    min_frequency = len(repeated) / (1 if are_numbers else 2)
-    if min(frequency.values()) < (min_frequency if has_usual_name else max(min_frequency, 2)):
-        return ()
-    balanced = "system" not in roles and not are_numbers and _are_balanced(repeated, len(values))
-    if not (has_usual_name or differ_within_cells or balanced or "trial" in roles):
-        return ()
-    if are_numbers and not has_usual_name and _are_consecutive(values):
-        return ()
+    repeated = [rows for rows in cells.values() if rows.total() > 1]
+    frequency = Counter(value for rows in repeated for value in rows)
+    least = len(repeated) / (1 if are_numbers else 2)
+    is_frequent = len(values) <= MAX_CONDITIONS and min(frequency.values()) >= least
     if are_numbers and sample.is_one_to_one(name, columns_of(roles, "trial")):
-        return ()
-    return (f"the rows of a question differ in {listed}, and are read as trials; is it the system, "
-            "or the trial? Then name it: ", with_systems(roles, name),
-            *_as_suites(roles, name), ".")  # fmt: skip
-
-
-def _as_suites(roles: Mapping[str, Any], name: Any) -> Doubt:
-    """Return what to do if a column beside that of the systems says which suite an id is of."""
-    if "system" not in roles:
-        return ()
-    together = [name, *columns_of(roles, "question")]
-    return "; or, if ids are of several suites: ", Argument("columns", {"question": together})
-
-
-def _are_balanced(cells: Collection[Collection[str]], number: int) -> bool:
-    """Return whether all cells have so many values, each in as many rows as the others."""
-    counts = [Counter(values_of_cell).values() for values_of_cell in cells]
-    return all(len(rows) == number and min(rows) == max(rows) for rows in counts)
+        return False
+    if is_condition(name):
+        return is_frequent
+    if apart and are_numbers and _are_consecutive(values):
+        return False
+    if (apart or "trial" in roles) and is_frequent and min(frequency.values()) > 1:
+        return True
+    rows = sorted(Counter(sample.cells[name]).values())
+    marks_one_row = sample.are_marks(name) and 2 * rows[0] <= rows[-1]  # as the best trial
+    least_cells = 4 if are_numbers or "system" in roles else 2
+    return (not are_numbers and tells_rows_apart(cells)) or (
+        not marks_one_row and is_crossed(cells, least_cells)
+    )
 
 
 def _are_consecutive(values: Collection[str]) -> bool:
