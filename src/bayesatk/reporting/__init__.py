@@ -20,7 +20,7 @@ from bayesatk.comparison.checks.criticism import criticise
 from bayesatk.comparison.pairs.systems import compare
 from bayesatk.comparison.pairs.verdicts import design_words
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.study import Study
+from bayesatk.data.study import Study, text_of_systems
 from bayesatk.io.exports import as_csv, as_json, provenance
 from bayesatk.io.named_tables import tables_of
 from bayesatk.priors.counts import HyperPrior
@@ -31,6 +31,7 @@ from bayesatk.reporting.sentences import (
     TARGETS,
     claims,
     has_question_laws,
+    in_order,
     levels,
     method_sentences,
     question_sentences,
@@ -109,7 +110,8 @@ def report(
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
         raise ValueError(f"path must end in .html; got {path.name!r}.")
-    fit = _compared(Result.of(fit))
+    drawn = _compared(Result.of(fit))  # in the order of the data, which the colours of plots are of
+    fit = _in_order(drawn, in_order(drawn))
     template, script = _template()
     numbers = as_json(fit, questions=has_question_laws(fit))
     page = template.render(
@@ -126,7 +128,7 @@ def report(
         criticism=_criticism(fit, client),
         tables=_tables(fit, verification),
         download=_file("bayesatk.json", json.dumps(numbers, allow_nan=False)),
-        pictures=pictures(fit, verification, guess),
+        pictures=pictures(drawn, verification, guess),
         card=data.card() if data is not None else None,
         questions=_questions(fit),
         noted=question_sentences(fit),
@@ -164,6 +166,18 @@ def _template() -> tuple[Any, str]:
     )
     script = environment.loader.get_source(environment, "report.js")[0]  # type: ignore[union-attr]
     return environment.get_template("report.html"), script
+
+
+def _in_order(result: Result, order: list[object]) -> Result:
+    """Return a result with its systems, and the judge of each, in this order."""
+
+    def ordered(group: xr.Dataset) -> xr.Dataset:
+        return group.sel({dim: order for dim in ("system", "other") if dim in group.indexes})
+
+    tree = result.tree.map_over_datasets(ordered)
+    positions = [result.systems.index(system) for system in order]
+    tree.attrs["study"] = text_of_systems(result.tree.attrs["study"], positions)
+    return Result.of(tree, None)
 
 
 def _tables(result: Result, verification: Verification | None) -> list[dict[str, Any]]:

@@ -77,7 +77,7 @@ def question_sentences(result: Result) -> list[str]:
 def _levels(result: Result) -> list[str]:
     """Return the claim about every system in the first metric."""
     sentences = []
-    for name in in_order(result):
+    for name in result.systems:
         text, _ = said(result, system=name)
         # The expected effect of more trials takes a second each.
         sentences.append(text + expected_of_more(result, name) * (len(result.systems) <= 2))
@@ -95,7 +95,7 @@ def _beyond(result: Result) -> list[str]:
     largest = max(beyond, key=lambda metric: metric.k)
     if largest == result.metrics[0]:
         return []
-    return [said(result, largest, system=name)[0] for name in in_order(result)]
+    return [said(result, largest, system=name)[0] for name in result.systems]
 
 
 def _ceilings(result: Result) -> list[str]:
