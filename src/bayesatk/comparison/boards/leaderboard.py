@@ -20,7 +20,7 @@ _STATISTICS = ["mean", "sd", "ci_lower", "ci_upper"]
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def leaderboard(fit: Fit, *, alpha: float | None = None) -> xr.DataTree:
-    """Rank systems by the joint draws of their posteriors.
+    """Rank systems by the joint draws of their posteriors, in every metric of the result.
 
     Probabilities are posterior: given the observed trials, over the unknown success probabilities
     and, for questions like these, over which questions are drawn.
