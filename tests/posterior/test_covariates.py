@@ -199,3 +199,5 @@ def test_covariates_are_read_as_groups_are_and_a_note_names_those_that_are_not_u
     for options, names in (({}, "size, place."), ({"group": "place"}, "size.")):
         notes = bk.evaluate(data, "pass@1", draws=50, rng=1, **options).notes
         assert any(note.startswith(unused + names) for note in notes)
+    none = bk.evaluate(data, "pass@1", covariates=[], draws=50, rng=1)
+    assert not any(unused in note for note in none.notes)

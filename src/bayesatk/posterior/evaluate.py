@@ -156,7 +156,7 @@ def evaluate(
     covariates : str, sequence of str, or mapping, optional
         On what the success probability of a question depends: names of columns of the questions, or
         values by name, in any form that `bayesatk.tally` takes. Default: nothing, also where the
-        data have covariates, which a note then names.
+        data have covariates, which a note then names; ``[]`` is the same without the note.
         Numbers are taken as they are: transform your own columns, such as the logarithm of a
         duration. A text has an effect for each category. `bayesatk.predict` and
         `bayesatk.decide.horizon` then give results for chosen values of the covariates.
