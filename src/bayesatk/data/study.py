@@ -360,8 +360,8 @@ def read_study(
     if group is False:
         ignored, group = _ignored_groups(data), None
     ignored += _ignored_covariates(data, group, covariates)
-    if isinstance(covariates, list | tuple) and not covariates:
-        covariates = None  # none, without a note
+    asked_for_none = isinstance(covariates, list | tuple) and not covariates
+    covariates = None if asked_for_none else covariates
     outcomes = with_columns(data, group, covariates)
     outcomes = outcomes.settled() or outcomes
     proper_probability("ci_prob", ci_prob, 0.95)
