@@ -329,6 +329,19 @@ PROPOSED = {
         "model,task,run,judge_a,judge_b  m,x,0,1,1  m,x,1,0,1  m,y,0,0,0  m,y,1,1,1",
         [(", or ", "columns")], "x 2/2, y 1/2",
     ),
+    "marks of what went wrong": Table(
+        "model,task,run,failed  a,x,0,1  a,x,1,1  a,y,0,0  b,x,0,1  b,x,1,0  b,y,0,0",
+        [("Marks are in 'failed'", "columns", "scores")], "a: x 0/2, y 1/1; b: x 1/2, y 1/1",
+    ),
+    "marks of what went wrong, true and false": Table(
+        [{"task": "x", "has_error": True}, {"task": "x", "has_error": False}],
+        [("Marks are in 'has_error'", "columns", "scores")], "x 1/2", name="runs.jsonl",
+    ),
+    "marks of what went wrong, named alone": Table(
+        "task,wrong  x,no  x,yes  y,no",
+        [("CHECK: column 'wrong' is called as what went wrong, and its marks 'yes' are", "scores")],
+        "x 1/2, y 1/1", {"columns": {"outcome": "wrong"}},
+    ),
     "signs for marks": Table(
         "model,task,ok_  a,x,✓  a,x,✗  a,y,✗", [("Marks are in 'ok_'", "columns")], "x 1/2, y 0/1",
     ),
@@ -611,6 +624,7 @@ READ = {
         {"scores": {str(n): [0.5, 0.25] * size for n, size in enumerate((18, 6, 16, 35, 1))}},
         [("CHECK: no two questions have as many trials \\(2 to 70\\)",)], "",
         {"records": "scores", "scores": "numbers"}, name="runs.json"),
+    "trials and failures": Table("model,question,n,n_failed  a,x,5,2  a,y,4,4", [], "x 3/5, y 0/4"),
     "one success a question": Table(
         "task,n,c  q0,1,1  q1,2,1  q2,3,1  q3,1,1  q4,2,1  q5,3,1",
         [("CHECK: no question of 'system' has two successes",)],
@@ -1294,6 +1308,8 @@ def test_a_trial_in_the_place_of_the_names_is_told(tmp_path):
     assert "look like a trial. Write a row of names above it" in said
     told_roles = {"columns": {"outcome": "1", "question": "q0"}}
     assert "Write a row of names above it" in told(path, told_roles)[1]
+    matrix = written(tmp_path / "matrix.csv", "1,0,1  0,0,1  1,0,1")  # a trial that comes again
+    assert "look like a trial. Write a row of names above it" in told(matrix, {})[1]
     path.write_text("system,question,trial,outcome\n" + path.read_text())
     assert cells(told(path, {})[0]) == "alpha: q0 1/2; beta: q0 1/1"
 

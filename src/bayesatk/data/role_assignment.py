@@ -192,9 +192,7 @@ def _are_counts(names: Labels, named: Mapping[str, Any]) -> bool:
     meanings = set(map(normalized_name, names))
     usual = [role for role in COUNTS if meanings & usual_names(role)]
     unmarked = not meanings & usual_names("outcome")
-    return any(role in named for role in COUNTS) or (
-        unmarked and "successes" in usual and len(usual) > 1
-    )
+    return any(role in named for role in COUNTS) or (unmarked and len(usual) > 1)
 
 
 def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from bayesatk.data.roles import (
     columns_of,
     is_better_lower,
     normalized_name,
+    scores_of_failures,
     usual_columns,
 )
 from bayesatk.data.validation import (
@@ -254,9 +255,10 @@ def _with_scores(sample: Sample, proposed: Mapping[str, Any], marked: Labels) ->
             truth = [*judged, Argument(TRUTH, known[0], "tally"),
                      f" (if {shown(known[0])} is the truth of some trials), or "]  # fmt: skip
         return [*truth, *[part for way in each for part in (", or ", way)][1:]]
-    if not texts or word_scores(texts) or sample.are_marks(name):
-        return [Argument("columns", dict(proposed), "tally")]
     columns = Argument("columns", dict(proposed), "tally")
+    if not texts or word_scores(texts) or sample.are_marks(name):
+        failures = {} if not texts else scores_of_failures(name, map(outcome_of, texts))
+        return [columns, *[Argument("scores", failures, "tally")] * bool(failures)]
     if not _are_numbers(sample, name):
         return [columns, *ways_to_score([outcome_of(text) for text in texts], {})]
     lower = [Argument("better", "lower", "tally")] * is_better_lower(name)

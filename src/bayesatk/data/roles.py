@@ -87,6 +87,11 @@ _LOWER_IS_BETTER = re.compile(
     "(^|_)(seconds?|secs?|ms|latency|latencies|time|runtime|duration|costs?|prices?|usd|tokens?"
     "|errors?|loss|losses|steps?)(_|$)"
 )
+# Found in names of columns of marks, or of counts, that say what went wrong.
+_FAILURE = re.compile(
+    "(^|_)(fail(s|ed|ure|ures)?|errors?|errored|wrong|incorrect|violat(es|ed|ion|ions)"
+    "|hallucinat(es|ed|ion|ions)|time_?out|timed_out|crash(es|ed)?|unsolved|unresolved)(_|$)"
+)
 BINARY_MARK_TEXTS = {"0", "1", "0.0", "1.0", "true", "false"}
 PROMPT_NAMES = (
     "prompt", "question", "question_text", "input", "problem", "instruction", "user_input",
@@ -320,6 +325,35 @@ def is_better_lower(name: object) -> bool:
     [True, True, False, False]
     """
     return bool(_LOWER_IS_BETTER.search(normalized_name(name)))
+
+
+def is_failure(name: object) -> bool:
+    """Whether a column is called as a mark of what went wrong.
+
+    Examples
+    --------
+    >>> [is_failure(name) for name in ("failed", "has_error", "no_errors", "passed")]
+    [True, True, False, False]
+    """
+    normalized = normalized_name(name)
+    return bool(_FAILURE.search(normalized)) and not re.search("(^|_)(not?|non)_", normalized)
+
+
+def scores_of_failures(name: object, marks: Iterable[object]) -> dict[Any, float]:
+    """Return the scores of marks 1 and 0, or yes and no, in a column called as what went wrong.
+
+    Examples
+    --------
+    >>> scores_of_failures("failed", [0, 1]), scores_of_failures("passed", [0, 1])
+    ({1: 0.0, 0: 1.0}, {})
+    """
+    scores = {
+        mark: 1.0 - (str(mark).lower() in {"1", "true", "yes"})
+        for mark in marks
+        if str(mark).lower() in {"0", "1", "true", "false", "yes", "no"}
+    }
+    wrong_first = sorted(scores.items(), key=lambda item: item[1])
+    return dict(wrong_first) if is_failure(name) else {}
 
 
 def trial_columns(names: Labels) -> list[Any]:

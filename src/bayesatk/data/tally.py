@@ -28,7 +28,7 @@ from bayesatk.data.long_tables import read_rows
 from bayesatk.data.outcomes import Outcomes, with_costs, with_stopping, with_truth
 from bayesatk.data.question_columns import question_column, with_column_names
 from bayesatk.data.requests import MissingCost, Request
-from bayesatk.data.roles import TRUTH, is_better_lower
+from bayesatk.data.roles import TRUTH, is_better_lower, scores_of_failures
 from bayesatk.data.validation import (
     NumberScale,
     OutcomeError,
@@ -356,7 +356,14 @@ def finish(
 def _direction_doubted(
     long: LongForm, scale: Scores, success: str | None, better: Better
 ) -> LongForm:
-    """Doubt that higher is better of scores in a column whose name says the opposite."""
+    """Doubt that higher is better, or 1 right, in a column whose name says the opposite."""
+    failures = scores_of_failures(long.outcome_column, scale) if success is None else {}
+    if failures and all(scale[mark] == 1.0 - score for mark, score in failures.items()):
+        return long.doubted(
+            f"column {shown(long.outcome_column)} is called as what went wrong, and its marks "
+            f"{shown([mark for mark, score in failures.items() if score == 0.0])[1:-1]} are taken "
+            "as right; if they are wrong: ", Argument("scores", failures), ".",
+        )  # fmt: skip
     scored = success is None and not set(scale.values()) <= {0.0, 1.0}
     if not (scored and better == "higher" and is_better_lower(long.outcome_column)):
         return long

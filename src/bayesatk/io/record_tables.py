@@ -269,7 +269,7 @@ def _delimited_records(file: BinaryIO, separator: str) -> Iterator[NumberedRecor
                     f"{len(row)}. Quote a cell that holds the separator, complete the row, or "
                     "remove lines above the names of the columns."
                 )
-            if tuple(row) == header:
+            if tuple(row) == header and None in map(number_of, header):
                 raise OutcomeError(
                     f"row {line} must have the cells of a trial; it repeats the names of the "
                     "columns, as files do that were joined. Remove it."
