@@ -138,6 +138,8 @@ def test_many_systems_are_ranked_and_pairs_are_printed_when_asked_for(table, tmp
     again = bk.load_result(saved)
     assert bk.table(again, "leaderboard").to_dict("records") == ranked["leaderboard"]
     assert len(bk.table(again, "comparison")) == 20
+    assert "P(in rope)" in succeeded("compare", path, *SEED, "--rope", 0.1)
+    assert "--rope must be smaller than 1" in refused("compare", path, *SEED, "--rope", 5)
 
 
 def test_systems_with_gaps_are_compared_on_what_they_share(table, tmp_path) -> None:

@@ -46,7 +46,7 @@ def _numbers(sentence: str) -> tuple[str, list[float]]:
     number = r"([+-]?[\d.]+)"
     match = re.search(
         r"On (?:these questions|questions like these) (\S+) (?:and|is ahead) .*"
-        rf": {number} \(\d+% interval {number} to {number}\), P\(",
+        rf": posterior mean difference {number} \(\d+% interval {number} to {number}\), P\(",
         sentence,
     )
     assert match, sentence
@@ -114,7 +114,10 @@ def test_a_pair_that_stays_open_with_an_interval_beyond_zero_says_why() -> None:
     row = bk.table(compared, "comparison", of="a", against="c").query("target == 'population'")
     assert row["verdict"].item() == "not separated"
     assert row["ci_lower"].item() > 0
-    assert "; of 4 systems, shrunk towards each other, orders are" in row["sentence"].item()
+    assert (
+        " of this pair alone; of 4 systems, shrunk towards each other, orders are"
+        in row["sentence"].item()
+    )
     assert "right together with probability 0.975." in row["sentence"].item()
     pair = bk.table(compared, "comparison", of="b", against="c")
     assert not pair["sentence"].str.contains("declared").any()  # zero is inside
@@ -211,6 +214,24 @@ def test_the_orders_that_are_named_are_those_of_the_pairs(size, step, rank) -> N
     assert named == declared
 
 
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_below_a_leaderboard_stands_its_leader_as_its_first_row_has_it(better) -> None:
+    rng = np.random.default_rng(3)
+    scores = {name: rng.integers(low, 5, (20, 3)).astype(float)
+              for name, low in zip("abc", (0, 2, 1), strict=True)}  # fmt: skip
+    data = bk.tally(scores, scores="numbers", better=better)
+    table = bk.table(bk.leaderboard(bk.evaluate(data, "mean", rng=1)))
+    row = table.query("target == 'population' and rank == 1").iloc[0]
+    assert row["system"] == {"higher": "b", "lower": "a"}[better]
+    words = (
+        f"On questions like these {row['system']} has the best posterior mean, {row['mean']:.3f} "
+        f"(95% interval {row['ci_lower']:.3f} to {row['ci_upper']:.3f}); "
+    )
+    (sentence,) = (line for line in str(table).splitlines() if words in line)
+    ends = f"{table['observed'].min():.3f} to {table['observed'].max():.3f}"
+    assert sentence.startswith(f"3 systems scored {ends} in mean")
+
+
 def test_notes_stand_below_the_sentence(tmp_path) -> None:
     """A sentence that one copies has no notes in it."""
     data = bk.tally([[1, 0, 1]] * 6 + [[0, 1, None]] * 2, missing="ignore")
@@ -241,7 +262,7 @@ def test_identical_systems_are_called_ahead_as_seldom_as_stated() -> None:
     ("marks", "words"),
     [
         ([[1, 1, 1], [1, 0, 0], [0, 0, 0]], "there are 3 tiers: (1) a; (2) b; (3) c."),
-        ([[1, 0, 1]] * 3, "they are not separated: all are in one tier."),
+        ([[1, 0, 1]] * 3, "the systems are not separated: all are in one tier."),
     ],
 )
 def test_below_pairs_of_several_systems_stand_their_tiers_and_no_single_pair(marks, words) -> None:

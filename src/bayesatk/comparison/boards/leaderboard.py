@@ -1,5 +1,6 @@
 """Leaderboards: all systems in one table, ranked by the joint draws of their posteriors."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import xarray as xr
 
 from bayesatk.comparison.pairs.systems import comparable
 from bayesatk.comparison.pairs.together import Standings, effective_draws, joint_draws
-from bayesatk.comparison.pairs.verdicts import tier_rule
+from bayesatk.comparison.pairs.verdicts import PairSentences, tier_rule
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Fit, Result, analysis_group, with_analysis
@@ -88,7 +89,14 @@ def leaderboard(fit: Fit, *, alpha: float | None = None) -> xr.DataTree:
         alpha = float(compared.get("alpha", 0.05))
     comparable(result, 0.0, alpha)
     standings = Standings.of(result, joint_draws(result), alpha)
-    return with_analysis(result.tree, "leaderboard", leaderboard=_group(result, standings, alpha))
+    group = _group(result, standings, alpha)
+    ranked = Result.of(with_analysis(result.tree, "leaderboard", leaderboard=group))
+    sentences = [
+        PairSentences(ranked).tiers(result.metrics[0], "population"), _legend(result, alpha),
+        *noted(result.notes_on()),
+    ]  # fmt: skip
+    group = group.assign_attrs(sentences=json.dumps(sentences))
+    return with_analysis(result.tree, "leaderboard", leaderboard=group)
 
 
 def _group(fit: Result, standings: Standings, alpha: float) -> xr.Dataset:
@@ -106,8 +114,7 @@ def _group(fit: Result, standings: Standings, alpha: float) -> xr.Dataset:
         "target": fit.targets, "system": fit.systems,
     }  # fmt: skip
     attrs = {"alpha": alpha, "ci_prob": fit.ci_prob, "effective_draws": effective_draws(fit)}
-    sentences = [_legend(fit, alpha), *noted(fit.notes_on())]
-    group = analysis_group(table, keys, attrs, sentences=sentences, labels=labels)
+    group = analysis_group(table, keys, attrs, labels=labels)
     separated, ranks = (
         np.swapaxes(values, 0, 1)[cells] for values in (standings.declared, standings.ranks)
     )

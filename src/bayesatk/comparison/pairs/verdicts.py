@@ -214,9 +214,12 @@ class PairSentences:
             number_words(row[name], sign=True) for name in ("mean", "ci_lower", "ci_upper")
         )
         percent = f"{100 * self._result.ci_prob:g}%"
-        text += f": {mean} ({percent} interval {low} to {high}), {', '.join(chances)}"
+        text += (
+            f": posterior mean difference {mean} ({percent} interval {low} to {high}), "
+            f"{', '.join(chances)}"
+        )
         if verdict == OPEN and row["ci_lower"] * row["ci_upper"] > 0.0:
-            text += f"; {self._why_not_separated()}"
+            text += self._why_not_separated()
         return f"{text}."
 
     def _why_not_separated(self) -> str:
@@ -224,14 +227,14 @@ class PairSentences:
         sure = 1.0 - 0.5 * self._attrs["alpha"]
         number = len(self._result.systems)
         if number == 2:
-            return f"an order is declared if it is right with probability {sure:g}"
+            return f"; an order is declared if it is right with probability {sure:g}"
         return (
-            f"of {number} systems, shrunk towards each other, orders are declared as long as all "
-            f"of them are right together with probability {sure:g}"
+            f" of this pair alone; of {number} systems, shrunk towards each other, orders are "
+            f"declared as long as all of them are right together with probability {sure:g}"
         )
 
     def tiers(self, metric: Metric, target: str) -> str:
-        """Say how many systems there are, and which are in which tier."""
+        """Say how many systems there are, which has the best mean, and which are in which tier."""
         result = self._result
         names = np.array([named(system) for system in result.systems], dtype=object)
         seen = np.array([
@@ -250,10 +253,19 @@ class PairSentences:
                 * judged
             )
         tier = self._tiers(metric, self._result.targets.index(target))
+        of_target = metric_values(result.statistics, metric).sel(target=target)
+        mean = of_target.sel(statistic="mean").values
+        order = np.argsort(-result.scale.direction * mean, kind="stable")
+        best, low, high = (
+            number_words(of_target.sel(statistic=name).values[order[0]])
+            for name in ("mean", "ci_lower", "ci_upper")
+        )
+        text += (
+            f"{names[order[0]]} has the best posterior mean, {best} "
+            f"({100 * result.ci_prob:g}% interval {low} to {high}); "
+        )
         if tier.max() == 1:
-            return f"{text}they are not separated: all are in one tier."
-        mean = metric_values(result.statistics, metric).sel(target=target, statistic="mean")
-        order = np.argsort(-result.scale.direction * mean.values, kind="stable")
+            return f"{text}the systems are not separated: all are in one tier."
         levels = [
             few_names(names[order][tier[order] == level].tolist())
             for level in range(1, int(tier.max()) + 1)
