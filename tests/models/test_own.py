@@ -1,5 +1,7 @@
 """Results of hand-written PyMC models: `bayesatk.from_draws`."""
 
+import re
+
 import arviz as az
 import numpy as np
 import pandas as pd
@@ -242,6 +244,59 @@ def test_of_a_regression_the_log_likelihood_given_p_stays(effects) -> None:
         np.testing.assert_allclose(
             mine["log_likelihood"]["successes"].values[:, :, 0], binom.logpmf(right, 4, p)
         )
+
+
+@pytest.mark.parametrize("drawn", [True, False], ids=["draws", "means given hyperparameters"])
+def test_means_given_hyperparameters_in_place_of_draws_are_noted(drawn) -> None:
+    """Of a Beta model whose likelihood has p integrated out, p given a count is Beta."""
+    rng = np.random.default_rng(6)
+    right, trials, dims = rng.binomial(4, rng.beta(1.0, 1.0, 30)), 4, ("chain", "draw", "question")
+    a, b = rng.gamma(10.0, 0.1, (2, 4, 250, 1))
+    p = (a + right) / (a + b + trials)
+    if drawn:
+        p = rng.beta(a + right, b + trials - right)
+    trace = _trace(
+        p, log_likelihood=xr.Dataset({"y": (dims, betabinom.logpmf(right, trials, a, b))}),
+        observed_data=xr.Dataset({"y": ("question", right)}),
+    )  # fmt: skip
+    mine = bk.from_draws(trace, (right, np.full(30, trials)), "pass@1", rng=1)
+    assert any("p varies in few directions" in note for note in mine.notes) != drawn
+    assert "log_likelihood" in mine.children
+
+
+def test_fewer_draws_than_questions_are_judged_too() -> None:
+    rng, dims = np.random.default_rng(6), ("chain", "draw", "question")
+    right = rng.integers(0, 5, 60)
+    p = rng.beta(1 + right, 5 - right, (1, 20, 60))
+    trace = _trace(
+        p, log_likelihood=xr.Dataset({"y": (dims, binom.logpmf(right, 4, p))}),
+        observed_data=xr.Dataset({"y": ("question", right)}),
+    )  # fmt: skip
+    mine = bk.from_draws(trace, (right, np.full(60, 4)), "pass@1", rng=1)
+    assert "log_likelihood" not in mine.children
+
+
+@pytest.mark.parametrize(
+    ("change", "finding"),
+    [
+        (None, None),
+        ("systems", "a: counts are all but impossible .* 0.250 .* where p expects 0.6"),
+        ("questions", "a, b: counts .*: others than p expects are hard. Check"),
+    ],
+)
+def test_counts_that_p_makes_impossible_are_noted(change, finding) -> None:
+    """Of 4 trials of 40 questions a solves 1 on average, and b 3."""
+    rng = np.random.default_rng(8)
+    right = np.stack([[0, 2] * 20, [4, 2] * 20])
+    p = rng.beta(1 + right, 5 - right, (4, 250, 2, 40))
+    p = {"systems": p[:, :, ::-1], "questions": np.roll(p, 1, axis=3)}.get(change, p)
+    data = bk.tally(dict(zip("ab", right, strict=True)), trials=4)
+    fit = bk.from_draws(_trace(p, ("chain", "draw", "system", "question")), data, "pass@1", rng=1)
+    found = [note for note in fit.notes if "all but impossible" in note]
+    assert bool(found) == (finding is not None)
+    if finding:
+        assert re.match(finding, found[0])
+        assert "a: counts are all but impossible" in bk.claim(fit, "pass@1", system="a")
 
 
 def test_a_log_likelihood_of_some_of_the_draws_stays() -> None:

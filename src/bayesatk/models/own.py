@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import gammaln, logit, xlog1py, xlogy
+from scipy.special import logit, xlog1py, xlogy
 
 from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.messages import ArgumentError, proper_probability
@@ -38,6 +38,9 @@ from bayesatk.results.schema import (
 _NEW_GROUPS = ("posterior", "predictions", "posterior_predictive")  # where new questions may be
 _MAX_NOISE_SHARE = 0.03  # of an sd, from few new questions, without a note
 _MIN_NEW_QUESTIONS = 100  # per draw, that the note recommends
+_MIN_PVALUE = 1e-6  # of the counts of a system under p, without a note
+_CHECKED_DRAWS = 1000
+_MIN_QUESTIONS = 10  # that tell a function of few parameters from strong pooling
 _COUNT_GROUPS = ("log_likelihood", "posterior_predictive", "prior_predictive")
 
 
@@ -146,7 +149,7 @@ def from_draws(
     sources = [family.source for family in study.grid.families] + [RUBIN] * study.bootstrapped
     attributes = root_attributes(
         "draws", study.as_text(), seed, outcomes, tuple(dict.fromkeys(sources)),
-        notes=json.dumps([*lines, *count_notes, *mixing]),
+        notes=json.dumps([*lines, *_contradictions(study, drawn), *count_notes, *mixing]),
     )  # fmt: skip
     return result_tree(groups | data_groups(study), attributes)
 
@@ -305,6 +308,54 @@ def _noise_note(study: Study, new: list[Array]) -> list[str]:
     ]
 
 
+def _contradictions(study: Study, p: Array) -> list[str]:
+    """Return a note on every system whose counts are all but impossible under its p.
+
+    If n trials of each question succeed with probability p, sums over questions of y - n p and of
+    (p - mean p)(y - n p) have expectation zero and variances that are sums of weight^2 n p (1 - p).
+    Bernstein's inequality bounds the probability of sums as large as those of the data. The mean of
+    the bound over draws is a posterior predictive p-value or more than it.
+    """
+    if study.scale.axes:
+        return []
+    right, trials = _counts(study)
+    notes = []
+    for index, system in enumerate(study.outcomes.systems):
+        chances, y, n = _thinned(p[:, index]), right[index], trials[index]
+        expected = chances @ n / n.sum()
+        residual, variance = y - n * chances, n * chances * (1.0 - chances)
+        observed = y.sum() / n.sum()
+        findings = (
+            (1.0, f"{observed:.3f} of them did, where p expects {expected.mean():.3f}"),
+            (chances - expected[:, None], "others than p expects are hard"),
+        )
+        for weight, finding in findings:
+            deviation = np.abs((weight * residual).sum(axis=1))
+            spread = (weight**2 * variance).sum(axis=1) + deviation / 3.0
+            bound = 2.0 * np.exp(-0.5 * deviation**2 / np.maximum(spread, np.finfo(float).tiny))
+            if np.minimum(bound, 1.0).mean() < _MIN_PVALUE:
+                notes.append(
+                    f"{system}: counts are all but impossible if trials succeed with "
+                    f"probability p (p-value below {_MIN_PVALUE:g}): {finding}. Check that systems "
+                    "and questions of the trace have the labels and order of the data. If p is "
+                    "meant to differ from the trials, as of judges that err, nothing is wrong."
+                )
+                break
+    return notes
+
+
+def _counts(study: Study) -> tuple[Array, Array]:
+    """Return successes and trials, (system, question)."""
+    counts = study.outcomes.successes, study.outcomes.trials
+    right, trials = (values.transpose("system", "question").values for values in counts)
+    return right, trials
+
+
+def _thinned(draws: Array) -> Array:
+    """Return at most about a thousand of the draws, of all chains."""
+    return draws[:: max(len(draws) // _CHECKED_DRAWS, 1)]
+
+
 def _group(study: Study, posterior: xr.Dataset, metrics: Array, p: Array) -> xr.Dataset:
     """Return the group ``posterior``: metrics, and success probabilities."""
     dataset, axes = study.outcomes.dataset, study.scale.axes
@@ -361,46 +412,49 @@ def _count_groups(
             "model that integrates over the questions' own p, pm.compute_log_likelihood(trace) "
             "adds it."
         ]
-    if _given_own_p(logs[study.scale.variable].values, p, study):
+    if study.scale.axes or logs[study.scale.variable].size != p.size:  # of some of the draws
+        return groups, []
+    given_p = _is_given_p(logs[study.scale.variable].values, p, study)
+    if given_p and _varies_by_question(p):
         del groups["log_likelihood"]
         return groups, [
             "The log likelihood was left out: that of counts given each question's own p is of no "
             "use for leave-one-out. Write the likelihood with p integrated out, as "
             "pm.BetaBinomial does (docs: Compare models)."
         ]
+    enough = p.shape[2] >= _MIN_QUESTIONS
+    if enough and not given_p and not _varies_by_question(p):
+        return groups, [
+            "p varies in few directions, as a function of few parameters, but the log likelihood "
+            "is not that of counts given p. If p is the mean of each question's own p given "
+            "hyperparameters, intervals are too narrow: give draws of it (docs: My own PyMC model)."
+        ]
     return groups, []
 
 
-def _given_own_p(logs: Array, p: Array, study: Study) -> bool:
-    """Whether a log likelihood is binomial given p, and p is free to differ between questions.
+def _is_given_p(logs: Array, p: Array, study: Study) -> bool:
+    """Whether a log likelihood, (chain, draw, system, question), is binomial given p.
+
+    Up to a constant of each question.
+    """
+    right, trials = _counts(study)
+    given_p = xlogy(right, p) + xlog1py(trials - right, -p)
+    difference = logs.reshape(given_p.shape) - given_p
+    return np.allclose(difference, difference.mean(axis=0), rtol=1e-6, atol=1e-4)
+
+
+def _varies_by_question(p: Array) -> bool:
+    """Whether p, (draws, system, question), is free to differ between questions.
 
     Of a regression without effects of questions p is a function of few parameters: its draws vary
     in few directions. With effects of questions they vary in as many as there are questions, so
     that half of the directions do not hold almost all of the variance.
-
-    Parameters
-    ----------
-    logs : ndarray, shape (chain, draw, system, question)
-    p : ndarray, shape (draws, system, question, ...)
-    study : Study
     """
-    if study.scale.axes:
-        return False
-    shape = "system", "question"
-    right, trials = (
-        counts.transpose(*shape).values
-        for counts in (study.outcomes.successes, study.outcomes.trials)
-    )
-    given_p = xlogy(right, p) + xlog1py(trials - right, -p)
-    given_p += gammaln(trials + 1.0) - gammaln(right + 1.0) - gammaln(trials - right + 1.0)
-    if logs.size != given_p.size:  # of some of the draws
-        return False
-    if not np.allclose(logs.reshape(given_p.shape), given_p, rtol=1e-6, atol=1e-4):
-        return False
-    logits = logit(np.clip(p[:1000], 1e-9, 1.0 - 1e-9))
+    logits = logit(np.clip(_thinned(p), 1e-9, 1.0 - 1e-9))
     logits -= logits.mean(axis=0)
+    logits /= np.maximum(logits.std(axis=0), np.finfo(float).tiny)
     directions = np.linalg.svd(np.moveaxis(logits, 1, 0), compute_uv=False) ** 2
-    share = np.cumsum(directions, axis=1)[:, (trials.shape[1] - 1) // 2]
+    share = np.cumsum(directions, axis=1)[:, (directions.shape[1] - 1) // 2]
     return bool((share < 0.999 * directions.sum(axis=1)).all())
 
 
