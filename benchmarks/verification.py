@@ -40,12 +40,16 @@ def exact_result(data: bk.Outcomes, seed: int, **options: Any) -> xr.DataTree:
 
 
 def conjugate(data: bk.Outcomes, seed: int) -> xr.DataTree:
-    """Draw from Beta(1 + c, 1 + n - c), and make a result of it."""
+    """Draw from Beta(1 + c, 1 + n - c), and make a result of it, as `bayesatk.sample` does."""
     rng = np.random.default_rng([seed, 2])
     c, n = data.successes.values, data.trials.values
     p = rng.beta(1.0 + c, 1.0 + n - c, (CHAINS, DRAWS, *c.shape))
     group = xr.Dataset({"p": (("chain", "draw", "system", "question"), p)})
-    return bk.from_draws(xr.DataTree.from_dict({"posterior": group}), data, METRICS, rng=seed)
+    own = bk.from_draws(xr.DataTree.from_dict({"posterior": group}), data, METRICS, rng=seed)
+    tree = bk.evaluate(data, METRICS, pooling="none", draws=4, rng=seed)
+    tree = tree.drop_nodes(["closed_form", "closed_form_quantiles", "joint_posterior"])
+    tree["posterior"] = own["posterior"]
+    return tree
 
 
 def changed(
@@ -79,6 +83,19 @@ def _difference(closed: xr.Dataset) -> xr.Dataset:
     return closed
 
 
+def _permuted(joint: xr.Dataset) -> xr.Dataset:
+    """Order the draws of the first system anew: nothing is left of the correlation."""
+    order = np.random.default_rng(1).permutation(joint.sizes["draw"])
+    first = joint.isel(system=[0])
+    mixed = first.isel(draw=order).assign_coords(draw=first["draw"])
+    return xr.concat([mixed, joint.isel(system=slice(1, None))], "system")
+
+
+def _observed(closed: xr.Dataset) -> xr.Dataset:
+    closed["pass_at_k"].loc[CELL | {"statistic": "estimate"}] += 0.1
+    return closed
+
+
 def _swapped_targets(closed: xr.Dataset) -> xr.Dataset:
     order = [*closed["target"].values][::-1]
     return closed.assign(
@@ -101,6 +118,8 @@ FAULTS: dict[str, Callable[[xr.DataTree], xr.DataTree]] = {
     "mean by 0.1 sd": _moved("mean", "sd", 0.1),
     "sd by 5%": _moved("sd", "sd", 0.05),
     "difference by 0.1 sd": lambda fit: changed(fit, "joint_posterior", _difference),
+    "joint draws permuted": lambda fit: changed(fit, "joint_posterior", _permuted),
+    "observed value by 0.1": lambda fit: changed(fit, "closed_form", _observed),
     "metrics swapped": lambda fit: changed(fit, "closed_form", _swapped_metrics),
     "targets swapped": lambda fit: changed(fit, "closed_form", _swapped_targets),
 }

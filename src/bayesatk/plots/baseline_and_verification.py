@@ -25,6 +25,7 @@ from bayesatk.plots.canvas import (
     spaced,
 )
 from bayesatk.results.result import Fit, Result
+from bayesatk.results.table_columns import verified_quantity
 from bayesatk.verification.calibration import Calibration
 from bayesatk.verification.quantities import continuous_at, reference_draws
 from bayesatk.verification.verify import Verification
@@ -193,7 +194,8 @@ def plot_verification(
     Notes
     -----
     A quantity disagrees beyond the shaded band, whose half-width keeps the probability of any false
-    disagreement below ``alpha``. Of more than 40 quantities those furthest off are shown.
+    disagreement below ``alpha``. What was not tested has no point. Of more than 40 quantities those
+    furthest off are shown.
 
     With both results, the lines are the share of draws below each exact quantile minus its level,
     times the square root of the bulk effective sample size (smaller where the exact quantiles are
@@ -217,7 +219,7 @@ def plot_verification(
         exact, draws = (Result.of(source, None).tree for source in (fit, sampled))
         return _plot_distributions(verification, exact, draws, drawn)
     table = verification.table.reset_index(drop=True)
-    worst = table[list(_TESTS)].abs().max(axis=1)
+    worst = table[list(_TESTS)].abs().max(axis=1).dropna()
     shown = table.loc[worst.sort_values(ascending=False, kind="stable").index[:40]].sort_index()
     shown = shown[::-1]  # the first on top
     rows, threshold = len(shown), table.attrs.get("threshold")
@@ -230,6 +232,7 @@ def plot_verification(
             "overlay": (["quantity"], ()),
         },
     )  # fmt: skip
+    names_shown = [verified_quantity(row) for row in shown.to_dict("records")]
     height = data["quantity"].copy(data=np.arange(rows))
     canvas.scatter("z", data["z"], height, area=34.0, alpha=0.85)
     canvas.scatter(
@@ -241,7 +244,7 @@ def plot_verification(
     canvas.vline("zero", 0.0, color=DARK, width=0.8)
     canvas.label(
         "z (difference in Monte Carlo standard errors)", xlim=(-1.08 * edge, 1.08 * edge),
-        ylim=(-0.7, rows - 0.3), yticks=(range(rows), shortened(_quantity_names(shown), 60)),
+        ylim=(-0.7, rows - 0.3), yticks=(range(rows), shortened(names_shown, 60)),
         tick_points=8.0,
     )  # fmt: skip
     canvas.legend("test", names, "difference")
@@ -249,34 +252,16 @@ def plot_verification(
     return canvas.finish("Closed form against sampler", *details)
 
 
-def _quantity_names(table: pd.DataFrame) -> list[str]:
-    """Name rows by their labels, leaving out dimensions that a row does not have."""
-    first = list(table.columns).index("exact_mean")
-    also = [
-        name for name in ("other", "k", "tau", "target", "reached", "category") if name in table
-    ]
-    names = list(dict.fromkeys([*table.columns[:first], *also]))
-    labels = []
-    for _, row in table[names].iterrows():
-        words = [
-            f"{name}={value:g}" if isinstance(value, int | float) else str(value)
-            for name, value in row.items()
-            if not (isinstance(value, float) and np.isnan(value))
-        ]
-        labels.append(", ".join(words))
-    return labels
-
-
 def _z_scores(shown: pd.DataFrame, threshold: float | None) -> tuple[xr.Dataset, float]:
     """Scores (test, quantity) with infinite ones at the edge of the axis, and that edge."""
     z = shown[list(_TESTS)].to_numpy(float).T
     finite = np.abs(z[np.isfinite(z)])
     edge = 1.15 * max(finite.max(initial=1.0), threshold or 0.0)
-    values = np.clip(np.where(np.isnan(z), 0.0, z), -edge, edge)
+    values = np.clip(z, -edge, edge)
     wrong = np.broadcast_to((shown["verdict"] == "disagree").to_numpy(), z.shape)
     coords = {"test": list(_TESTS.values()), "quantity": shown.index.to_numpy()}
     dims = ("test", "quantity")
-    marked = np.where(wrong & (np.abs(values) == np.abs(values).max(axis=0)), values, np.nan)
+    marked = np.where(wrong & (np.abs(values) == np.fmax.reduce(np.abs(values))), values, np.nan)
     return xr.Dataset({"z": (dims, values), "wrong": (dims, marked)}, coords), float(edge)
 
 
@@ -330,7 +315,9 @@ def _pit_curves(table: pd.DataFrame, fit: xr.DataTree, sampled: xr.DataTree) -> 
     curves = []
     for quantity, row in enumerate(table.to_dict("records")):
         name = row["variable"]
-        if name not in quantiles or name not in posterior or row["exact_sd"] <= 1e-12:
+        if name not in quantiles or name not in posterior or not row["exact_sd"] > 1e-12:
+            continue
+        if isinstance(row.get("other"), str):  # quantiles are of single systems
             continue
         where = {dim: row[dim] for dim in dims if dim in quantiles[name].dims}
         points = quantiles[name].sel(where)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from bayesatk.results.schema import GROUPED_TARGETS
 
 Row = Mapping[str, Any]
 TARGETS = dict(zip(GROUPED_TARGETS, ("these", "like these", "new groups"), strict=True))
+_VERIFIED_TARGETS = TARGETS | {"observed": "observed"}
 KEPT, FILES = 0, 9  # order of leaving: never; from the start
 
 
@@ -103,6 +105,23 @@ def _ends(low: float, high: float, form: str) -> str:
     return "" if low != low else f"[{_number(low, form)}, {_number(high, form)}]"
 
 
+def verified_quantity(row: Mapping[Any, Any]) -> str:
+    """Write what a row of a verification is of: quantity, system or pair, target, other labels.
+
+    Examples
+    --------
+    >>> row = {"variable": "pass_at_k", "k": 1, "system": "b", "other": "a", "target": "questions"}
+    >>> verified_quantity(row | {"exact_mean": 0.5})
+    'pass@1, b - a, these'
+    """
+    pair = [_pair({"other": None} | dict(row))] if "system" in row else []
+    target = _VERIFIED_TARGETS.get(row.get("target", ""), "")
+    written = ("variable", "k", "tau", "system", "other", "target")
+    labels = takewhile(lambda item: item[0] != "exact_mean", row.items())
+    more = [str(label) for name, label in labels if name not in written and not pd.isna(label)]
+    return ", ".join(filter(None, [_quantity(row), *more, *pair, target]))
+
+
 def _quantity(row: Row) -> str:
     """Write what is verified, a metric as people write it."""
     name = str(row["variable"])
@@ -184,8 +203,9 @@ _COLUMNS: dict[str, Column] = {
     "exact_mean": Column("exact", leaves=KEPT), "sampled_mean": Column("sampled", leaves=KEPT),
     "z_mean": Column(
         "z mean", lambda row: _number(row["z_mean"], "+.1f"), 1,
-        "difference of the means in Monte Carlo standard errors, and of the sds; z pit: of the "
-        "shares of draws below quantiles, z ends: outside the interval; z draws: of stored draws.",
+        "difference of the means in Monte Carlo standard errors, and of the sds (of pairs on "
+        "questions like these: of correlations); z pit: of the shares of draws below quantiles, "
+        "z ends: outside the interval; z draws: of stored draws. Blank: not tested.",
     ),
     **{
         f"z_{name}": _decimals(f"z {name}", f"z_{name}", "+.1f")
@@ -209,6 +229,12 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
         "questions": _HIDDEN, "verdict": _HIDDEN,
     },
     "leaderboard": {"questions": _HIDDEN, "trials": _HIDDEN},
+    "verification": {
+        "target": Column(
+            "target", lambda row: _VERIFIED_TARGETS.get(row["target"], ""), KEPT,
+            "observed: the mean over all subsets of k trials, which was counted again.", left=True,
+        ),
+    },
     "plan": {
         "trials": _counted("trials each", "trials"),
         **{name: _counted(name, name) for name in ("questions", "total")},

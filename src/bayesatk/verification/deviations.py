@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 from scipy.special import betainc, ndtri
+from scipy.stats import rankdata
 
 from bayesatk._tools.arrays import Array
 from bayesatk.verification.quantities import TOLERANCE, Quantity
@@ -76,13 +77,39 @@ class Deviations:
             )),
         )  # fmt: skip
 
+    @property
+    def sds(self) -> tuple[float, float]:
+        """Standard deviations, exact and sampled; of a pair those of differences of joint draws."""
+        if self.quantity.pair is None:
+            return self.quantity.sd, self.sd
+        exact, sampled = (float((own[0] - own[1]).std()) for own in self.quantity.pair)
+        return exact, sampled
+
+    @cached_property
+    def _of_pair(self) -> tuple[float, float, float]:
+        """Deviation of the correlation of a pair, its standard error, and the correlation.
+
+        By Fisher's transformation of the correlation of normal scores, on which values of either
+        system have no influence. Either side has drawn 200 correlation matrices or more, each about
+        as uncertain as a correlation of so many questions.
+        """
+        assert self.quantity.pair is not None
+        scores = [ndtri((rankdata(own, axis=1) - 0.5) / own.shape[1]) for own in self.quantity.pair]
+        limit = 1.0 - TOLERANCE
+        exact, sampled = (
+            np.arctanh(np.clip(np.corrcoef(score)[0, 1], -limit, limit)) for score in scores
+        )
+        sizes = self.quantity.pair[0].shape[1], self.ess, 100.0 * self.quantity.questions
+        error = np.sqrt(sum(1.0 / size for size in sizes))
+        return float(sampled - exact) / error, error, float(np.tanh(exact))
+
     def z(self) -> dict[str, float]:
-        """Return the largest difference of every kind, in standard errors."""
+        """Return the largest difference of every kind, in standard errors; NaN: not tested."""
         exact, (of_mean, of_sd) = self.quantity, self.errors
         of_levels, of_ends = np.split(self._shares(), [len(exact.points)])
         return {
             "z_mean": (self.mean - exact.mean) / of_mean,
-            "z_sd": 0.0 if np.isnan(exact.sd) else (self.sd - exact.sd) / of_sd,
+            "z_sd": self._of_pair[0] if exact.pair else (self.sd - exact.sd) / of_sd,
             "z_pit": _largest(of_levels), "z_ends": _largest(of_ends),
             "z_draws": self._of_stored_draws(),
         }  # fmt: skip
@@ -156,19 +183,16 @@ class Deviations:
         return np.asarray(np.subtract(*around) / (2.0 * step))
 
     def _of_stored_draws(self) -> float:
-        """Largest deviation of the stored draws from the exact mean and quantiles."""
-        exact, stored = self.quantity, self.quantity.stored
-        if not stored.size:
-            return 0.0
-        size, sd = stored.size, float(stored.std(ddof=1)) if np.isnan(exact.sd) else exact.sd
-        spread = sd * np.sqrt(1.0 / size + 1.0 / exact.mean_draws)
-        of_mean = np.array([(stored.mean() - exact.mean) / spread])
-        levels = exact.probabilities
-        share = (stored[:, None] <= exact.points).mean(axis=0)
-        variance = levels * (1.0 - levels) * (1.0 / size + 1.0 / exact.reference_draws)
-        return _largest(
-            np.concatenate([of_mean, deviation_of_share(share, share, levels, variance)])
-        )
+        """Largest deviation of stored draws from the exact mean and quantiles."""
+        exact, levels, deviations = self.quantity, self.quantity.probabilities, [np.zeros(0)]
+        for stored in exact.stored:
+            size, sd = stored.size, float(stored.std(ddof=1)) if np.isnan(exact.sd) else exact.sd
+            spread = sd * np.sqrt(1.0 / size + 1.0 / exact.mean_draws)
+            share = (stored[:, None] <= exact.points).mean(axis=0)
+            variance = levels * (1.0 - levels) * (1.0 / size + 1.0 / exact.reference_draws)
+            deviations.append(np.array([(stored.mean() - exact.mean) / spread]))
+            deviations.append(deviation_of_share(share, share, levels, variance))
+        return _largest(np.concatenate(deviations))
 
     def detectable(self, threshold: float) -> dict[str, float]:
         """Return what would be noticed with probability 0.9.
@@ -178,9 +202,11 @@ class Deviations:
         """
         exact, noticed = self.quantity, threshold + _POWER_QUANTILE
         of_mean, of_sd = (noticed * error / self.scale for error in self.errors)
-        noticeable = {"detectable": of_mean, "detectable_sd": of_sd, "detectable_end": np.nan}
-        if np.isnan(exact.sd):
-            noticeable["detectable_sd"] = np.nan
+        tested_sd = np.nan if np.isnan(exact.sd) else of_sd
+        if exact.pair is not None:
+            _, error, correlation = self._of_pair
+            tested_sd = noticed * error * (1.0 + correlation) / 2.0
+        noticeable = {"detectable": of_mean, "detectable_sd": tested_sd, "detectable_end": np.nan}
         if exact.ends is not None and len(exact.tails) == 2 and exact.grid[0].size:
             width = exact.ends[1] - exact.ends[0]
             shift = noticed * np.sqrt(self._variances[-2:])
@@ -190,7 +216,7 @@ class Deviations:
 
 
 def _largest(deviations: Array) -> float:
-    return float(max(deviations, key=abs, default=0.0))
+    return float(max(deviations, key=abs, default=np.nan))
 
 
 def deviation_of_share(below: Array, at_most: Array, level: Array, variance: Array) -> Array:

@@ -4,16 +4,20 @@ A quantity has a mean, an sd, quantiles and the ends of an interval, its stored 
 of a sampler. What is only known by draws, or to a stated error, says so.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.stats import hypergeom
 
 from bayesatk._tools.arrays import Array, Flags
+from bayesatk.comparison.pairs.together import joint_draws
+from bayesatk.core.question.observed import largest_observed_k
 from bayesatk.results.result import Result
+from bayesatk.results.schema import metric_values
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 TOLERANCE = 1e-12  # below which two values count as the same
@@ -51,8 +55,13 @@ class Quantity:
         Standard error of the ends, as the exact result states it.
     grid : tuple of ndarray
         Levels and quantiles, from which the density at the ends comes.
-    stored : ndarray
-        Draws that the exact result stores.
+    stored : tuple of ndarray
+        Draws that the exact result stores: of the system by itself, and in joint draws.
+    pair : tuple of ndarray, optional
+        Of a difference, joint draws (2, draws) of both systems: those of the exact result, and
+        those of the sampler in a joint order.
+    questions : int
+        From how many questions the correlation of the pair is estimated.
     reference_draws, sd_draws, mean_draws : float
         How many draws are behind the exact quantiles, sd and mean; infinite where they are
         integrated.
@@ -68,7 +77,9 @@ class Quantity:
     tails: tuple[float, ...] = ()
     end_error: float = 0.0
     grid: tuple[Array, Array] = field(default_factory=lambda: (_empty(), _empty()))
-    stored: Array = field(default_factory=_empty)
+    stored: tuple[Array, ...] = ()
+    pair: tuple[Array, Array] | None = None
+    questions: int = 0
     reference_draws: float = np.inf
     sd_draws: float = np.inf
     mean_draws: float = np.inf
@@ -76,7 +87,7 @@ class Quantity:
     @property
     def tests(self) -> int:
         """How many numbers are compared."""
-        of_stored = 1 + len(self.points) if self.stored.size else 0
+        of_stored = len(self.stored) * (1 + len(self.points))
         return 2 + len(self.points) + len(self.tails) + of_stored
 
 
@@ -88,7 +99,7 @@ def quantities(exact: Result, sampled: Result) -> Iterator[Quantity]:
         yield from _of_dataset(exact, "group_closed_form", sampled.group("group_posterior"))
     yield from _simulated_votes(exact.group("closed_form"), posterior)
     if exact.has(_JOINT):
-        yield from _differences(exact, posterior)
+        yield from _differences(exact, sampled)
 
 
 def draws_of(sampled: Result) -> xr.Dataset:
@@ -116,7 +127,8 @@ def continuous_at(quantiles: Array, values: Array) -> Flags:
 def _of_dataset(exact: Result, group: str, posterior: xr.Dataset) -> Iterator[Quantity]:
     """Yield the quantities that a group of statistics has in common with draws."""
     closed, draws_group = exact.group(group), _STORED[group]
-    stored = exact.group(draws_group) if exact.has(draws_group) else xr.Dataset()
+    groups = [draws_group, *([_JOINT] if group == "closed_form" else [])]
+    held = [exact.group(name) for name in groups if exact.has(name)]
     for name, statistics in closed.data_vars.items():
         if name not in posterior or "statistic" not in statistics.dims:
             continue
@@ -125,19 +137,30 @@ def _of_dataset(exact: Result, group: str, posterior: xr.Dataset) -> Iterator[Qu
             f"{of}_draws": float(statistics.attrs.get(f"{of}_draws", np.inf))
             for of in _STATISTICS_OF_DRAWS
         }
-        for position in product(*(range(statistics.sizes[dim]) for dim in dims)):
-            column = statistics.isel(dict(zip(dims, position, strict=True)))
-            where = {dim: column[dim].item() for dim in dims}
+        for where in _shared_labels(dims, statistics, posterior[name]):
+            column = statistics.sel(where)
             row = {str(key): float(column.sel(statistic=key)) for key in column["statistic"].values}
             draws = posterior[name].sel(where)
             fields: dict[str, Any] = _distribution(exact, group, str(name), where, draws.size)
             fields |= _interval(exact, row)
-            if name in stored:
-                fields["stored"] = stored[name].sel(where).values.ravel()
+            fields["stored"] = tuple(
+                stored[name].sel(where).values.ravel() for stored in held if name in stored
+            )
             yield Quantity(
                 {"variable": str(name), **where}, draws, row["mean"], row["sd"],
                 reference_draws=reference_draws(closed, str(name), where), **fields, **attrs,
             )  # fmt: skip
+
+
+def _shared_labels(
+    dims: Iterable[str], values: xr.DataArray, draws: xr.DataArray
+) -> Iterator[dict[str, Any]]:
+    """Yield the labels of every scalar that both results have."""
+    labels = [
+        [label for label in values[dim].values.tolist() if label in draws[dim].values]
+        for dim in dims
+    ]
+    return (dict(zip(dims, at, strict=True)) for at in product(*labels))
 
 
 def _interval(exact: Result, row: Mapping[str, float]) -> dict[str, Any]:
@@ -189,41 +212,93 @@ def _simulated_votes(closed: xr.Dataset, posterior: xr.Dataset) -> Iterator[Quan
         )  # fmt: skip
 
 
-def _differences(exact: Result, posterior: xr.Dataset) -> Iterator[Quantity]:
-    """Yield differences of every system and the first one, by the joint draws of all systems.
+def _differences(exact: Result, sampled: Result) -> Iterator[Quantity]:
+    """Yield the difference of every pair of systems, by the joint draws of all systems.
 
-    Systems that are sampled one by one are independent. So are the joint draws on these questions;
-    on others systems move together, so that there only the mean is the same.
+    Systems that are sampled one by one are independent. So are the joint draws on these questions.
+    On others systems move together: the mean is the same, and what can be compared of the spread is
+    the correlation, with that of sampled draws in a joint order.
     """
-    joint, closed = exact.group(_JOINT), exact.group("closed_form")
-    first, *systems = exact.systems
-    levels = np.array(LEVELS)
+    joint, closed, posterior = exact.group(_JOINT), exact.group("closed_form"), draws_of(sampled)
+    ordered, levels = _in_joint_order(exact, sampled), np.array(LEVELS)
+    number = int((exact.trials > 0).any(axis=0).sum())
     for name, values in joint.data_vars.items():
         if name not in posterior or name not in closed or "system" not in values.dims:
             continue
-        stored, sampled, means = (
-            by_system.sel(system=systems) - by_system.sel(system=first)
-            for by_system in (values, posterior[name], closed[name].sel(statistic="mean"))
-        )
-        sds = (closed[name].sel(statistic="sd", system=[first, system]) for system in systems)
-        sd = xr.concat([(pair**2).sum("system") ** 0.5 for pair in sds], "system")
+        sampled_values, statistics = posterior[name], closed[name]
         few = {
-            f"{of}_draws": float(closed[name].attrs.get(f"{of}_draws", np.inf))
+            f"{of}_draws": float(statistics.attrs.get(f"{of}_draws", np.inf)) / 2.0
             for of in _STATISTICS_OF_DRAWS
         }
-        dims = [str(dim) for dim in means.dims]
-        for position in product(*(means[dim].values.tolist() for dim in dims)):
-            where = dict(zip(dims, position, strict=True))
-            draws = stored.sel(where).values.ravel()
-            fields: dict[str, Any] = {"mean_draws": few["mean_draws"] / 2.0}
-            if exact.judges is None and where.get("target") == "questions":
-                of_pair = sd.isel(system=systems.index(where["system"]))
-                at = {dim: label for dim, label in where.items() if dim != "system"}
-                fields |= {
-                    "sd": float(of_pair.sel(at)), "sd_draws": few["sd_draws"] / 2.0,
-                    "points": np.quantile(draws, levels), "probabilities": levels,
-                    "reference_draws": float(draws.size),
-                }  # fmt: skip
-            labels = {"variable": str(name), **where, "other": first}
-            mean = float(means.sel(where))
-            yield Quantity(labels, sampled.sel(where), mean, stored=draws, **fields)
+        dims = [str(dim) for dim in values.dims if dim not in ("chain", "draw", "system")]
+        for where in _shared_labels(dims, values, sampled_values):
+            in_order = ordered.get((name, where.get("k", 1), where.get("tau")))
+            for first, second in combinations(range(len(exact.systems)), 2):
+                system, other = exact.systems[second], exact.systems[first]
+                pair = where | {"system": [system, other]}
+                stored = values.sel(pair).transpose("system", ...).values.reshape(2, -1)
+                mean, sd = (
+                    statistics.sel(pair).sel(statistic=key).values for key in ("mean", "sd")
+                )
+                draws = stored[0] - stored[1]
+                fields: dict[str, Any] = {"mean_draws": few["mean_draws"]}
+                if exact.judges is None and where.get("target") == "questions":
+                    fields |= {
+                        "sd": float(np.hypot(*sd)), "sd_draws": few["sd_draws"],
+                        "points": np.quantile(draws, levels), "probabilities": levels,
+                        "reference_draws": float(draws.size),
+                    }  # fmt: skip
+                elif where.get("target") == "population" and in_order is not None:
+                    fields |= {"pair": (stored, in_order[[second, first]]), "questions": number}
+                yield Quantity(
+                    {"variable": str(name), "system": system, **where, "other": other},
+                    sampled_values.sel(where | {"system": system})
+                    - sampled_values.sel(where | {"system": other}),
+                    float(mean[0] - mean[1]), stored=(draws,), **fields,
+                )  # fmt: skip
+
+
+def _in_joint_order(exact: Result, sampled: Result) -> dict[tuple[Any, ...], Array]:
+    """Return sampled draws (system, draws) on questions like these, in the order of the questions.
+
+    By variable, k and tau. The order follows from the counts alone, for a k up to the trials and
+    without a judge; a model of one's own has an order of its own.
+    """
+    if "study" not in sampled.tree.attrs or sampled.own or exact.judges is not None:
+        return {}
+    largest_k = largest_observed_k(exact.trials)
+    draws = joint_draws(sampled)[1]
+    return {
+        (metric.family.variable, metric.k, metric.tau): of_metric
+        for metric, of_metric in zip(sampled.grid, draws, strict=True)
+        if metric.k <= largest_k
+    }
+
+
+def observed_values(exact: Result) -> Iterator[tuple[dict[str, Any], float, float]]:
+    """Yield labels, the stored observed value, and the mean over all subsets of k trials.
+
+    Of metrics that count right trials. Each subset is as likely as any other, so that the number
+    of right ones among them is hypergeometric; SciPy has its probabilities.
+    """
+    if "study" not in exact.tree.attrs or exact.scale.axes:
+        return
+    data = exact.data
+    share = np.ones(exact.trials.shape[1]) if exact.weight is None else exact.weight
+    for metric, (position, system) in product(exact.grid, enumerate(exact.systems)):
+        trials, right = exact.trials[position], data.successes.values[position]
+        known = trials >= metric.k
+        if metric.voted or data.stopped[position] or not known.any():
+            continue
+        chance = hypergeom.pmf(
+            np.arange(metric.k + 1), trials[known, None], right[known, None], metric.k
+        )
+        labels = {"variable": metric.family.variable, "system": system}
+        labels |= {"k": metric.k} if metric.family.has_k else {}
+        labels |= {} if metric.tau is None else {"tau": metric.tau}
+        stored = metric_values(exact.statistics, metric).sel(
+            system=system, target="questions", statistic="estimate"
+        )
+        if np.isfinite(stored):
+            counted = np.average(chance @ metric.credit.vector, weights=share[known])
+            yield labels | {"target": "observed"}, float(stored), float(counted)

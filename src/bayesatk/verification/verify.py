@@ -1,5 +1,6 @@
 """`verify`: a closed form against a sampler, in units of Monte Carlo error."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,12 +12,24 @@ from scipy.special import ndtr, ndtri
 from bayesatk._tools.messages import ArgumentError, proper_probability
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import MAX_RHAT
+from bayesatk.results.table_columns import verified_quantity
 from bayesatk.verification.deviations import Deviations
-from bayesatk.verification.quantities import TOLERANCE, Quantity, draws_of, quantities
+from bayesatk.verification.quantities import (
+    TOLERANCE,
+    Quantity,
+    draws_of,
+    observed_values,
+    quantities,
+)
 
 Verdict = Literal["agree", "disagree", "inconclusive"]
 
 MIN_ESS = 400.0
+_COUNTED_TOLERANCE = 1e-6  # of observed values; SciPy's probabilities are good to 1e-8 or better
+_NUMBERS = (
+    "z_mean", "z_sd", "z_pit", "z_ends", "z_draws", "rhat", "ess", "p_adjusted", "detectable",
+    "detectable_sd", "detectable_end",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,7 +46,8 @@ class Verification:
         verdict, and what would have been noticed with probability 0.9: a bias of the mean in
         posterior sds (``detectable``), an error of the sd as a share of it (``detectable_sd``), and
         a shift of an end as a share of the interval's width (``detectable_end``). Rows with
-        ``other`` are of the difference of two systems.
+        ``other`` are of the difference of two systems; those with target ``observed`` of observed
+        values, with what was counted as ``sampled_mean``. NaN: not tested.
     alpha : float
         Upper bound on the probability of any false "disagree" over all quantities.
 
@@ -60,14 +74,48 @@ class Verification:
         parts = ", ".join(
             f"{counts.get(name, 0)} {name}" for name in ("agree", "disagree", "inconclusive")
         )
-        worst: Any = self.table.iloc[int(self.table["z_mean"].abs().argmax())]
-        gap = abs(worst["sampled_mean"] - worst["exact_mean"])
-        in_sds = f"{gap / worst['exact_sd']:.2g} sd, " if worst["exact_sd"] > 0.0 else ""
         return (
-            f"{self.verdict.upper()}: {len(self.table)} quantities ({parts}); largest difference "
-            f"of means {in_sds}{abs(worst['z_mean']):.1f} Monte Carlo standard errors; probability "
-            f"of any false 'disagree' at most {self.alpha:g}. {self._power()}"
+            f"{self.verdict.upper()}: {len(self.table)} quantities ({parts}){self._worst()}; "
+            f"probability of any false 'disagree' at most {self.alpha:g}. "
+            f"{self._power()}{self._limits()}"
         )
+
+    def _worst(self) -> str:
+        """Say which means, and which observed values, are furthest off."""
+        text, size = "", self.table["z_mean"].abs().to_numpy(float)
+        if np.isfinite(size).any():
+            worst: Any = self.table.iloc[int(np.where(np.isfinite(size), size, -1.0).argmax())]
+            gap = abs(worst["sampled_mean"] - worst["exact_mean"])
+            in_sds = f"{gap / worst['exact_sd']:.2g} sd, " if worst["exact_sd"] > 0.0 else ""
+            text = f"; largest difference of means {in_sds}{abs(worst['z_mean']):.1f} Monte Carlo"
+            text += " standard errors"
+        if np.isinf(size).any():
+            first: Any = self.table.iloc[int(np.isinf(size).argmax())]
+            text += (
+                f"; {verified_quantity(first)} must be {first['sampled_mean']:.4g} and is "
+                f"{first['exact_mean']:.4g}"
+            )
+        return text
+
+    def _limits(self) -> str:
+        """Say what a sampled result cannot tell, and which numbers it has not."""
+        text, missing = "", self.table.attrs.get("missing")
+        if "other" in self.table:
+            varies = self.table["other"].notna() & self.table["ess"].notna()
+            known = self.table["z_sd"].notna()
+            untested = int((varies & ~known).sum())
+            tested = int((varies & known & (self.table["target"] != "questions")).sum())
+            parts = [f"the spread of differences is not tested ({untested})"] * (untested > 0)
+            if tested:
+                parts.append(
+                    f"on questions like these the spread of differences is tested ({tested}) by "
+                    "correlations, which both results estimate in one way"
+                )
+            if parts:
+                text = f" The sampler takes systems as independent: {'; '.join(parts)}."
+        if missing:
+            text += f" Not compared, because the sampled result lacks them: {', '.join(missing)}."
+        return text
 
     def _power(self) -> str:
         """Say what would have been noticed, of the quantity where that is least."""
@@ -89,8 +137,9 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
     Carlo standard errors; the share of draws below seven quantiles of the exact posterior and
     outside the ends of its interval, with the effective sample size of each indicator; and the
     draws that the exact result stores, against its own mean and quantiles. For a count, the share
-    of draws at every value of its distribution function. Of several systems also the differences
-    of each and the first, by the joint draws of the exact result.
+    of draws at every value of its distribution function. Of several systems also the difference of
+    every pair, by the joint draws of the exact result. Observed values of metrics that count right
+    trials are computed anew, as means over all subsets of k trials.
 
     Parameters
     ----------
@@ -114,6 +163,16 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
     ValueError
         If the two results are of different data, pooling or prior, or share no quantity; if
         `sampled` is a closed form, whose draws follow from the formulas that are checked.
+
+    Notes
+    -----
+    The sampler takes systems as independent. On questions like these they move together, by a
+    correlation that the exact result estimates from the values of the questions. There ``z_sd`` of
+    a difference compares Fisher's transformation of the correlation of its joint draws with that of
+    sampled draws, which the same estimate puts in a joint order: draws in a wrong order are
+    noticed, an error of the estimate is not. It is NaN, and `Verification.summary` says so, with a
+    judge, for a k beyond the trials, on new groups, and for a model of your own. A metric that
+    `sampled` lacks is named in the summary.
 
     See Also
     --------
@@ -146,7 +205,17 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
             f"{sorted(draws_of(theirs).data_vars, key=str)}. Evaluate and sample the same metrics."
         )
     level = alpha / sum(quantity.tests for quantity in compared)
-    table = pd.DataFrame([_compare(quantity, level, alpha) for quantity in compared])
+    rows = [_compare(quantity, level, alpha) for quantity in compared]
+    table = pd.DataFrame(rows + [_observed(*value) for value in observed_values(ours)])
+    if "study" in ours.tree.attrs:
+        held = {
+            (one.labels["variable"], one.labels.get("k", 1), one.labels.get("tau"))
+            for one in compared
+        }
+        table.attrs["missing"] = [
+            metric.label for metric in ours.metrics
+            if (metric.family.variable, metric.k, metric.tau) not in held
+        ]  # fmt: skip
     table.attrs["threshold"] = float(-ndtri(level / 2.0))  # of |z|, beyond which one disagrees
     return Verification(table, alpha)
 
@@ -198,12 +267,13 @@ def _compare(exact: Quantity, level: float, alpha: float) -> dict[str, Any]:
     deviations = Deviations(exact)
     row = {
         **exact.labels, "exact_mean": exact.mean, "sampled_mean": deviations.mean,
-        "exact_sd": exact.sd, "sampled_sd": deviations.sd,
+        **dict(zip(("exact_sd", "sampled_sd"), deviations.sds, strict=True)),
+        **dict.fromkeys(_NUMBERS, np.nan),
     }  # fmt: skip
     if exact.sd <= TOLERANCE or deviations.sd <= TOLERANCE:
         return row | _constant(exact, deviations)
     z, rhat = deviations.z(), float(az.rhat(deviations.draws))
-    p_value = 2.0 * ndtr(-max(abs(value) for value in z.values()))
+    p_value = 2.0 * ndtr(-np.nanmax(np.abs([*z.values(), 0.0])))
     verdict: Verdict = "disagree" if p_value < level else "agree"
     mixed = rhat <= MAX_RHAT and deviations.ess >= MIN_ESS
     return {
@@ -214,14 +284,22 @@ def _compare(exact: Quantity, level: float, alpha: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _observed(labels: Mapping[str, Any], stored: float, counted: float) -> dict[str, Any]:
+    """Return the row of an observed value."""
+    same = abs(stored - counted) < _COUNTED_TOLERANCE
+    return {
+        **labels, "exact_mean": stored, "sampled_mean": counted, **_equality(same),
+    }  # fmt: skip
+
+
+def _equality(same: bool) -> dict[str, Any]:
+    """Return what a row says of two numbers that have no error."""
+    verdict: Verdict = "agree" if same else "disagree"
+    return {"z_mean": np.nan if same else np.inf, "p_adjusted": float(same), "verdict": verdict}
+
+
 def _constant(exact: Quantity, deviations: Deviations) -> dict[str, Any]:
     """Return the rest of the row of a quantity that one side holds for known exactly."""
-    numbers = [deviations.draws.values.ravel(), exact.stored, np.array(exact.ends or ())]
+    numbers = [deviations.draws.values.ravel(), *exact.stored, np.array(exact.ends or ())]
     same = all(np.abs(part - exact.mean).max(initial=0.0) <= TOLERANCE for part in numbers)
-    same = same and not exact.sd > TOLERANCE
-    return {
-        "z_mean": 0.0 if same else np.inf, "z_sd": 0.0, "z_pit": 0.0, "z_ends": 0.0,
-        "z_draws": 0.0, "rhat": 1.0, "ess": float(deviations.draws.size), "p_adjusted": float(same),
-        "detectable": 0.0, "detectable_sd": 0.0, "detectable_end": 0.0,
-        "verdict": "agree" if same else "disagree",
-    }  # fmt: skip
+    return _equality(same and not exact.sd > TOLERANCE)
