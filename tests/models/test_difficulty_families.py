@@ -224,7 +224,7 @@ def test_closed_forms_agree_with_their_twins(data, family) -> None:
     assert ("never_solved" in set(table["variable"])) == (family != "mixture")
     gap = (table["sampled_mean"] - table["exact_mean"]).abs() / table["exact_sd"]
     assert gap.max() < 0.15, table[gap > 0.15].to_string()
-    assert (table["rhat"] < 1.03).all()  # of two modes, seldom changed between
+    assert table["rhat"].max() < 1.03  # of two modes, seldom changed between
     if family == "averaged":
         ours, theirs = fit["closed_form"].to_dataset(), sampled["families"].to_dataset()
         for name in ("family_log_evidence", "family_probability"):

@@ -24,7 +24,9 @@ def test_nuts_agrees_on_every_target_and_group() -> None:
     )
     found = bk.verify(fit, sampled, alpha=FALSE_ALARM)
     assert found.verdict == "agree", found.table
-    assert set(found.table["target"].dropna()) == {"questions", "population", "new_groups"}
-    assert len(found.table) == 2 * 3 + 3 + 2 * 2 * 5
+    assert set(found.table["target"].dropna()) == {
+        "questions", "population", "new_groups", "observed",
+    }  # fmt: skip
+    assert len(found.table) == 2 * 3 + 3 + 2 * 2 * 5 + 2
     rows = [bk.table(one, by="group") for one in (fit, sampled)]
     assert len(rows[0]) == len(rows[1])
