@@ -382,6 +382,11 @@ PROPOSED = {
             ("fold", "trials", "if it changes nothing", "ignore", "0 1/4, 1 2/4, 2 2/4, 3 3/4"),
         )
     },
+    "ids of unusual names that suites share": Table(
+        CROSSED.format("dataset").replace("question", "entry_key"),
+        [("As proposed, the rows of a question differ.*if ids are of several suites", "columns")],
+        "x / 0 0/2, x / 1 1/2, x / 2 2/2, x / 3 1/2, y / 0 1/2, y / 1 1/2, y / 2 0/2, y / 3 2/2",
+    ),
     "dates of the trials": Table(
         "model,task,date,passed  a,x,2026-03-01,1  a,x,2026-03-02,0  a,y,2026-03-01,1"
         "  a,y,2026-03-02,1", [("if it tells the trials apart", "columns")], "x 1/2, y 2/2",

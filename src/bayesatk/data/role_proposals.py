@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bayesatk._tools.messages import Argument
+from bayesatk.data.role_doubts import condition_doubt
 from bayesatk.data.roles import (
     MARK_NAME,
     MAX_CONDITIONS,
@@ -96,7 +97,20 @@ def unclear_roles(
         if proposed["question"] is ...:
             pieces += ["; or, if all rows are trials of one question: ",
                        *_with_scores(sample, {**proposed, "question": ONE}, marked)]  # fmt: skip
-    return OutcomeError(*pieces, ".")
+    return OutcomeError(*pieces, ".", *_doubts_as_proposed(sample, roles, proposed, of_file))
+
+
+def _doubts_as_proposed(
+    sample: Sample, roles: Mapping[str, Any], proposed: Mapping[str, Any], of_file: bool
+) -> list[str | Argument]:
+    """Return what may be read wrongly if the question is the column that is proposed."""
+    if proposed.get("question", ...) in (..., ONE):
+        return []
+    found = {role: name for role, name in {**proposed, **roles}.items() if name is not ...}
+    used = columns_of(found, *found)
+    doubts = [condition_doubt(sample, found, name, of_file)
+              for name in sample.names if name not in used]  # fmt: skip
+    return [piece for doubt in filter(None, doubts) for piece in (" As proposed, ", *doubt)]
 
 
 def _as_systems_or_trials(
