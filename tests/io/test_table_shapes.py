@@ -137,7 +137,7 @@ def test_a_field_that_is_not_there_is_refused(tmp_path):
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([], NESTED), path)
     for name in ("info.rewards", "info.", "info.reward.main.x", "task.prompt.list"):
         columns = {"question": "task.id", "outcome": name}
-        refused(lambda columns=columns: bk.load(path, columns=columns), "names in the table")
+        refused(lambda columns=columns: bk.load(path, columns=columns), "in the table")
     twice = pyarrow.table([["x"], [1], ["what"], ["why"]], ["id", "score", "prompt", "prompt"])
     pyarrow.parquet.write_table(twice, path)
     refused(lambda: bk.load(path), "'prompt' is in it more than once")
