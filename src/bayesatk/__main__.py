@@ -5,4 +5,4 @@ import sys
 from bayesatk.cli.app import app
 
 sys.argv[0] = "bayesatk"  # as results say by which command they were made
-app()
+app(prog_name="bayesatk")
