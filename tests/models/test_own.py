@@ -299,6 +299,21 @@ def test_counts_that_p_makes_impossible_are_noted(change, finding) -> None:
         assert "a: counts are all but impossible" in bk.claim(fit, "pass@1", system="a")
 
 
+def test_swapped_systems_are_noted_where_only_all_counts_together_are_impossible() -> None:
+    """20 questions of 4 trials; the p-value of each system by itself is above a millionth."""
+    right = np.stack([[1, 2] * 9 + [1, 1], [3, 2] * 9 + [4, 4]])
+    solved = right.sum(axis=1)[:, None]
+    p = np.random.default_rng(8).beta(10 * solved, 800 - 10 * solved, (4, 250, 2, 20))
+    data = bk.tally(dict(zip("ab", right, strict=True)), trials=4)
+    for order, noted in (([0, 1], False), ([1, 0], True)):
+        trace = _trace(p[:, :, order], ("chain", "draw", "system", "question"))
+        notes = bk.from_draws(trace, data, "pass@1", rng=1).notes
+        found = [note for note in notes if "all but impossible" in note]
+        assert bool(found) == noted
+        if noted:
+            assert re.match(r"a, b: counts are all but .*: a 0\.36\d did, where p", found[0])
+
+
 def test_a_log_likelihood_of_some_of_the_draws_stays() -> None:
     right, dims = np.array([0, 1, 2, 3, 4]), ("chain", "draw", "question")
     p = np.random.default_rng(1).beta(2.0, 2.0, (4, 100, 5))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import logit, xlog1py, xlogy
+from scipy.special import gammaincc, logit, xlog1py, xlogy
 
 from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.messages import ArgumentError, proper_probability
@@ -309,39 +309,52 @@ def _noise_note(study: Study, new: list[Array]) -> list[str]:
 
 
 def _contradictions(study: Study, p: Array) -> list[str]:
-    """Return a note on every system whose counts are all but impossible under its p.
+    r"""Return a note where counts are all but impossible under p: of a system, or of all together.
 
     If n trials of each question succeed with probability p, sums over questions of y - n p and of
     (p - mean p)(y - n p) have expectation zero and variances that are sums of weight^2 n p (1 - p).
-    Bernstein's inequality bounds the probability of sums as large as those of the data. The mean of
-    the bound over draws is a posterior predictive p-value or more than it.
+    Bernstein's inequality bounds the probability of sums as large as those of the data. The product
+    x of the bounds of S systems has the probability :math:`\Gamma(S, -\log x) / \Gamma(S)`
+    (Fisher). The mean over draws is a posterior predictive p-value or more than it.
     """
     if study.scale.axes:
         return []
     right, trials = _counts(study)
-    notes = []
-    for index, system in enumerate(study.outcomes.systems):
+    systems = [str(system) for system in study.outcomes.systems]
+    logs = np.zeros((2, len(systems), len(_thinned(p))))  # of totals, and of which are hard
+    totals = []
+    for index in range(len(systems)):
         chances, y, n = _thinned(p[:, index]), right[index], trials[index]
         expected = chances @ n / n.sum()
         residual, variance = y - n * chances, n * chances * (1.0 - chances)
-        observed = y.sum() / n.sum()
-        findings = (
-            (1.0, f"{observed:.3f} of them did, where p expects {expected.mean():.3f}"),
-            (chances - expected[:, None], "others than p expects are hard"),
-        )
-        for weight, finding in findings:
+        for kind, weight in enumerate((1.0, chances - expected[:, None])):
             deviation = np.abs((weight * residual).sum(axis=1))
             spread = (weight**2 * variance).sum(axis=1) + deviation / 3.0
-            bound = 2.0 * np.exp(-0.5 * deviation**2 / np.maximum(spread, np.finfo(float).tiny))
-            if np.minimum(bound, 1.0).mean() < _MIN_PVALUE:
-                notes.append(
-                    f"{system}: counts are all but impossible if trials succeed with "
-                    f"probability p (p-value below {_MIN_PVALUE:g}): {finding}. Check that systems "
-                    "and questions of the trace have the labels and order of the data. If p is "
-                    "meant to differ from the trials, as of judges that err, nothing is wrong."
-                )
-                break
-    return notes
+            exponent = 0.5 * deviation**2 / np.maximum(spread, np.finfo(float).tiny)
+            logs[kind, index] = np.minimum(np.log(2.0) - exponent, 0.0)
+        totals.append(f"{y.sum() / n.sum():.3f} did, where p expects {expected.mean():.3f}")
+    of_totals, of_questions = np.exp(logs).mean(axis=2) < _MIN_PVALUE
+    together = gammaincc(len(systems), -logs.sum(axis=1)).mean(axis=1) < _MIN_PVALUE
+    hard = "others than p expects are hard"
+    findings = [
+        (name, total if total_is_odd else hard)
+        for name, total, total_is_odd, question_is_odd in zip(
+            systems, totals, of_totals, of_questions, strict=True
+        )
+        if total_is_odd or question_is_odd
+    ]
+    if not findings and together.any():
+        by_system = "; ".join(
+            f"{name} {total}" for name, total in zip(systems, totals, strict=True)
+        )
+        findings = [(", ".join(systems), by_system if together[0] else hard)]
+    return [
+        f"{names}: counts are all but impossible if trials succeed with probability p (p-value "
+        f"below {_MIN_PVALUE:g}): {finding}. Check that systems and questions of the trace have "
+        "the labels and order of the data. If p is meant to differ from the trials, as of judges "
+        "that err, nothing is wrong."
+        for names, finding in findings
+    ]
 
 
 def _counts(study: Study) -> tuple[Array, Array]:
