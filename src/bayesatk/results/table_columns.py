@@ -156,8 +156,7 @@ _COLUMNS: dict[str, Column] = {
     ),
     "mean": Column(
         "mean", leaves=KEPT,
-        meaning="posterior mean, with its standard deviation (sd) and credible interval, whose "
-        "ends are right to about 2% of its width.",
+        meaning="posterior mean, with its standard deviation (sd) and credible interval.",
     ),
     "sd": Column("sd", lambda row: _number(row["sd"], _form(row).strip("+")), 3),
     "ci_lower": Column("{ci} interval", leaves=KEPT),
@@ -310,7 +309,8 @@ def shown_columns(frame: pd.DataFrame, name: str) -> dict[str, Column]:
     Parameters
     ----------
     frame : pandas.DataFrame
-        Its attributes may say ``ci_prob``, and ``rope``: 0 if nobody asked for one.
+        Its attributes may say ``ci_prob``, and ``rope``: 0 if nobody asked for one; and with
+        ``mean_meaning`` or ``estimate_meaning`` more of what a column means.
     name : str
         Of the table.
     """
@@ -340,7 +340,11 @@ def shown_columns(frame: pd.DataFrame, name: str) -> dict[str, Column]:
         if column.leaves != FILES:
             left = column.left or frame[label].dtype.kind not in "fiub"
             heading = column.heading.replace("{ci}", percent).strip()
-            columns[label] = replace(column, heading=heading, left=left and not paired)
+            meaning = column.meaning[:-1] + frame.attrs.get(f"{label}_meaning", "") + "."
+            columns[label] = replace(
+                column, heading=heading, left=left and not paired,
+                meaning=meaning if column.meaning else "",
+            )  # fmt: skip
     return columns
 
 

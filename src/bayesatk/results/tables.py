@@ -45,6 +45,10 @@ def result_table(fit: Fit, by: str = "system") -> ShownTable:
     frame = columns.to_dataframe(dims).reset_index()
     sentences = json.dumps([*cost_sentences(fit), *noted(fit.notes)])
     attrs = {"ci_prob": fit.ci_prob, "sentences": sentences}
+    if fit.has("closed_form"):
+        attrs["mean_meaning"] = ", whose ends are right to about 2% of its width"
+    if fit.judges is not None:
+        attrs["estimate_meaning"] = ", by the judge's marks as they are"
     return ShownTable.of(frame, "results", **attrs)
 
 
