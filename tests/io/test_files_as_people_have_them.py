@@ -16,6 +16,7 @@ import shlex
 import sys
 import warnings
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -784,6 +785,21 @@ NOT_DOUBTED = {
 def test_a_table_that_is_clear_is_not_doubted(tmp_path, case):
     path = written(tmp_path / "runs.csv", NOT_DOUBTED[case])
     assert "CHECK" not in bk.load(path).card()
+
+
+def test_kinds_of_questions_are_told_also_where_rows_are_missing(tmp_path) -> None:
+    """Without 15% of the rows no crossing is even; the name of the column says what it is."""
+    rng = np.random.default_rng(3)
+    rows = [
+        f"{model},{language},i{item},{number},{number % 2}"
+        for model, language in product("ab", ("en", "de", "sw"))
+        for item in range(20) for number in range(3)
+    ]  # fmt: skip
+    kept = [row for row in rows if rng.random() > 0.15]
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join(["model,language,item,number,correct", *kept]))
+    with pytest.warns(bk.OutcomeWarning, match="rows of a question differ in column 'language'"):
+        bk.load(path)
 
 
 @pytest.mark.parametrize(("sizes", "trials", "run"), [

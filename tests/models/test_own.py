@@ -259,8 +259,11 @@ def test_means_given_hyperparameters_in_place_of_draws_are_noted(drawn) -> None:
         p, log_likelihood=xr.Dataset({"y": (dims, betabinom.logpmf(right, trials, a, b))}),
         observed_data=xr.Dataset({"y": ("question", right)}),
     )  # fmt: skip
+    for without in ([], ["log_likelihood"]):
+        some = trace.drop_nodes(without)
+        mine = bk.from_draws(some, (right, np.full(30, trials)), "pass@1", rng=1)
+        assert any("p varies in few directions" in note for note in mine.notes) != drawn
     mine = bk.from_draws(trace, (right, np.full(30, trials)), "pass@1", rng=1)
-    assert any("p varies in few directions" in note for note in mine.notes) != drawn
     assert "log_likelihood" in mine.children
 
 

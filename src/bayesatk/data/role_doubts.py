@@ -38,6 +38,11 @@ CONDITIONS = {
     *"reasoning_effort scaffold setting strategy technique temperature top_p treatment".split(),
     *"variant".split(),
 }
+# Kinds of questions; where the rows of one question differ in them, they are conditions.
+_KINDS = {
+    *"dataset domain effort lang language locale persona split subject subset suite".split(),
+    *"template tool version".split(),
+}
 
 
 def columns_of_content(
@@ -185,7 +190,7 @@ def _differs_by_design(
     is_frequent = len(values) <= MAX_CONDITIONS and min(frequency.values()) >= least
     if are_numbers and sample.is_one_to_one(name, columns_of(roles, "trial")):
         return False
-    if is_condition(name):
+    if is_condition(name) or last_part(name) in _KINDS:
         return is_frequent
     if apart and are_numbers and _are_consecutive(values):
         return False

@@ -85,12 +85,14 @@ RATE_NAME = re.compile(
 # Found in names of columns of scores that are better when lower.
 _LOWER_IS_BETTER = re.compile(
     "(^|_)(seconds?|secs?|ms|latency|latencies|time|runtime|duration|costs?|prices?|usd|tokens?"
-    "|errors?|loss|losses|steps?)(_|$)"
+    "|errors?|loss|losses|steps?|wer|cer|perplexity|ppl|nll|rmse|mae|mse|brier|toxicity|distance"
+    ")(_|$)"
 )
 # Found in names of columns of marks, or of counts, that say what went wrong.
 _FAILURE = re.compile(
     "(^|_)(fail(s|ed|ure|ures)?|errors?|errored|wrong|incorrect|violat(es|ed|ion|ions)"
-    "|hallucinat(es|ed|ion|ions)|time_?out|timed_out|crash(es|ed)?|unsolved|unresolved)(_|$)"
+    "|hallucinat(es|ed|ion|ions)|time_?out|timed_out|crash(es|ed)?|unsolved|unresolved"
+    "|not_(solved|passed|correct|resolved)|unsafe|toxic|jailbroken|leaked)(_|$)"
 )
 BINARY_MARK_TEXTS = {"0", "1", "0.0", "1.0", "true", "false"}
 PROMPT_NAMES = (
@@ -321,7 +323,7 @@ def is_better_lower(name: object) -> bool:
 
     Examples
     --------
-    >>> [is_better_lower(name) for name in ("latency_s", "Total cost", "score", "lossless")]
+    >>> [is_better_lower(name) for name in ("latency_s", "wer", "score", "lossless")]
     [True, True, False, False]
     """
     return bool(_LOWER_IS_BETTER.search(normalized_name(name)))
@@ -332,11 +334,12 @@ def is_failure(name: object) -> bool:
 
     Examples
     --------
-    >>> [is_failure(name) for name in ("failed", "has_error", "no_errors", "passed")]
+    >>> [is_failure(name) for name in ("failed", "not_solved", "no_errors", "passed")]
     [True, True, False, False]
     """
     normalized = normalized_name(name)
-    return bool(_FAILURE.search(normalized)) and not re.search("(^|_)(not?|non)_", normalized)
+    negated = "(^|_)(not?|non)_(?!solved|passed|correct|resolved)"
+    return bool(_FAILURE.search(normalized)) and not re.search(negated, normalized)
 
 
 def scores_of_failures(name: object, marks: Iterable[object]) -> dict[Any, float]:

@@ -40,6 +40,11 @@ _MAX_NOISE_SHARE = 0.03  # of an sd, from few new questions, without a note
 _MIN_NEW_QUESTIONS = 100  # per draw, that the note recommends
 _MIN_PVALUE = 1e-6  # of the counts of a system under p, without a note
 _CHECKED_DRAWS = 1000
+_FEW_DIRECTIONS = "p varies in few directions, as a function of few parameters"
+_OWN_P = (
+    "If p is the mean of each question's own p given hyperparameters, or if questions differ "
+    "otherwise, too, intervals are too narrow: give draws of their own p (docs: My own PyMC model)."
+)
 _MIN_QUESTIONS = 10  # that tell a function of few parameters from strong pooling
 _COUNT_GROUPS = ("log_likelihood", "posterior_predictive", "prior_predictive")
 
@@ -419,12 +424,14 @@ def _count_groups(
                 data = {study.scale.variable: ((*SAMPLE_DIMS, *expected_labels), values)}
                 groups[group] = xr.Dataset(data, sample_coords | expected_labels, SAMPLE)
     logs = groups.get("log_likelihood")
+    few = not study.scale.axes and p.shape[2] >= _MIN_QUESTIONS and not _varies_by_question(p)
     if logs is None:
-        return groups, [
+        lines = [
             "The draws have no log likelihood of the counts of questions, for leave-one-out: in a "
             "model that integrates over the questions' own p, pm.compute_log_likelihood(trace) "
             "adds it."
         ]
+        return groups, lines + [f"{_FEW_DIRECTIONS}. {_OWN_P}"] * few
     if study.scale.axes or logs[study.scale.variable].size != p.size:  # of some of the draws
         return groups, []
     given_p = _is_given_p(logs[study.scale.variable].values, p, study)
@@ -435,12 +442,9 @@ def _count_groups(
             "use for leave-one-out. Write the likelihood with p integrated out, as "
             "pm.BetaBinomial does (docs: Compare models)."
         ]
-    enough = p.shape[2] >= _MIN_QUESTIONS
-    if enough and not given_p and not _varies_by_question(p):
+    if few and not given_p:
         return groups, [
-            "p varies in few directions, as a function of few parameters, but the log likelihood "
-            "is not that of counts given p. If p is the mean of each question's own p given "
-            "hyperparameters, intervals are too narrow: give draws of it (docs: My own PyMC model)."
+            f"{_FEW_DIRECTIONS}, but the log likelihood is not that of counts given p. {_OWN_P}"
         ]
     return groups, []
 
@@ -465,7 +469,8 @@ def _varies_by_question(p: Array) -> bool:
     """
     logits = logit(np.clip(_thinned(p), 1e-9, 1.0 - 1e-9))
     logits -= logits.mean(axis=0)
-    logits /= np.maximum(logits.std(axis=0), np.finfo(float).tiny)
+    scale = logits.std(axis=0)
+    logits /= np.where(scale > 1e-12, scale, 1.0)
     directions = np.linalg.svd(np.moveaxis(logits, 1, 0), compute_uv=False) ** 2
     share = np.cumsum(directions, axis=1)[:, (directions.shape[1] - 1) // 2]
     return bool((share < 0.999 * directions.sum(axis=1)).all())
