@@ -275,6 +275,18 @@ def test_metrics_that_the_sampled_result_lacks_are_named(data, sampled) -> None:
     assert "because the sampled result lacks them: pass@2, auc@2." in str(found)
 
 
+def test_observed_values_are_counted_with_weights_of_questions_and_groups() -> None:
+    data = bk.tally(
+        [[1, 0, 1], [0, 0, 1], [1, 1, 1], [1, 1], [0, 1, 0]] * 4,
+        weight=[1.0, 2.0, 3.0, 4.0, 5.0] * 4, group=["a", "b", "b", "c", "c"] * 4,
+    )  # fmt: skip
+    for weights in (None, "equal", {"a": 0.5, "b": 0.2, "c": 0.3}):
+        fit = bk.evaluate(data, "pass@1,2,3", group_weights=weights, draws=1000, rng=1)
+        table = bk.verify(fit, fit.drop_nodes("closed_form")).table
+        observed = table[table["target"] == "observed"]
+        assert observed["verdict"].tolist() == ["agree"] * 3
+
+
 def test_known_constants_must_match() -> None:
     fit = bk.evaluate([[1, 0], [1, 1]], "mg-pass@1", difficulty="beta", rng=1)
     moved = fit.copy(deep=True).drop_nodes("closed_form")

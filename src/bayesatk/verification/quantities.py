@@ -285,6 +285,8 @@ def observed_values(exact: Result) -> Iterator[tuple[dict[str, Any], float, floa
         return
     data = exact.data
     share = np.ones(exact.trials.shape[1]) if exact.weight is None else exact.weight
+    if exact.grouping is not None:
+        share = exact.grouping.question_shares(exact.weight)
     for metric, (position, system) in product(exact.grid, enumerate(exact.systems)):
         trials, right = exact.trials[position], data.successes.values[position]
         known = trials >= metric.k
