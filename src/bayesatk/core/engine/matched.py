@@ -104,7 +104,7 @@ def _merge_components(
     weight: Array, mean: Array, variance: Array, third: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Merge components with neighbouring means; returns weights and cumulants of the groups."""
-    order = np.argsort(mean, kind="stable")
+    order = np.argsort(mean)
     weight, mean, variance, third = (x[order] for x in (weight, mean, variance, third))
     outermost = ndtr(-_OUTERMOST_SCORE)
     mid_probability = np.clip(
@@ -113,7 +113,7 @@ def _merge_components(
     label: Indices = (ndtri(mid_probability) * (_GROUPS_PER_SIDE / _OUTERMOST_SCORE)).astype(
         np.intp
     )
-    _, label = np.unique(label, return_inverse=True)
+    label = np.cumsum(np.diff(label, prepend=label[0]) > 0)
     total = np.maximum(np.bincount(label, weight), 1e-300)
 
     def averaged(values: Array) -> Array:

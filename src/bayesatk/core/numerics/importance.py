@@ -285,12 +285,12 @@ class StudentMixture:
         mixture = cls(np.full(number, 1.0 / number), z[starts], root)
         products = (z[:, :, None] * z[:, None, :]).reshape(number_of_points, -1)
         for _ in range(_EM_STEPS):
-            density = mixture._densities(z)
-            responsibility = density / density.sum(axis=1, keepdims=True)
-            total = responsibility.sum(axis=0)
+            responsibility = mixture._densities(z)
+            responsibility /= responsibility.sum(axis=0)
+            total = responsibility.sum(axis=1)
             inverse = 1.0 / np.maximum(total, 1e-9)
-            mean = inverse[:, None] * (responsibility.T @ z)
-            covariance = (inverse[:, None] * (responsibility.T @ products)).reshape(-1, size, size)
+            mean = inverse[:, None] * (responsibility @ z)
+            covariance = (inverse[:, None] * (responsibility @ products)).reshape(-1, size, size)
             covariance -= mean[:, :, None] * mean[:, None, :]
             prior_share = _SCALE_PRIOR_POINTS / (_SCALE_PRIOR_POINTS + total)[:, None, None]
             root = np.linalg.cholesky(
@@ -321,7 +321,7 @@ class StudentMixture:
 
     def log_density(self, points: Array) -> Array:
         """Log density of the mixture."""
-        density = self._densities(points).sum(axis=1)
+        density = self._densities(points).sum(axis=0)
         return np.asarray(np.log(np.maximum(density, _DENSITY_FLOOR)) + self._log_scale)
 
     @cached_property
@@ -339,23 +339,27 @@ class StudentMixture:
         return np.asarray(np.log(self.share) + constant - volume)
 
     def _densities(self, points: Array) -> Array:
-        """Share times density of every kernel, over the largest at a centre; (points, kernels).
+        """Share times density of every kernel, over the largest at a centre; (kernels, points).
 
         Tails of Student kernels are powers, so that none of these numbers vanishes.
         """
         size = self.centre.shape[1]
         inverse = np.linalg.inv(self.root)
         standardised_centre = np.einsum("kij,kj->ik", inverse, self.centre)
-        # Kernels are the last axis, because they outnumber the parameters.
-        standardised = (
-            points @ inverse.transpose(2, 1, 0).reshape(size, -1) - standardised_centre.ravel()
-        )
+        # Points are the last axis, as there are more of them than of kernels and parameters.
+        standardised = inverse.swapaxes(0, 1).reshape(-1, size) @ points.T
+        standardised -= standardised_centre.reshape(-1, 1)
         standardised *= standardised
-        squares = standardised.reshape(len(points), size, -1).sum(axis=1)
-        logs = np.log1p(squares / _DEGREES_OF_FREEDOM)
-        logs *= -0.5 * (_DEGREES_OF_FREEDOM + size)
-        logs += self._log_peaks - self._log_scale
-        return np.asarray(np.exp(logs, out=logs))
+        squares = standardised.reshape(size, -1, len(points)).sum(axis=0)
+        base = 1.0 / (1.0 + squares / _DEGREES_OF_FREEDOM)
+        # The power is whole or half, and products and a root are several times as fast as `**`.
+        whole_power, half = divmod(_DEGREES_OF_FREEDOM + size, 2)
+        density = np.exp(self._log_peaks - self._log_scale)[:, None] * base
+        if half:
+            density *= np.sqrt(base)
+        for _ in range(whole_power - 1):
+            density *= base
+        return np.asarray(density)
 
 
 @dataclass(frozen=True)

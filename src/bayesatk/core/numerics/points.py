@@ -150,7 +150,7 @@ class WeightedPoints:
 
 def _serpentine_order(theta: Array, weight: Array, strata: int) -> Indices:
     """Order of points: by strata of the first parameter, in turn up and down by the second."""
-    order = np.argsort(theta[:, 0], kind="stable")
+    order = np.argsort(theta[:, 0])
     cumulative = np.cumsum(weight[order])
     stratum = np.empty(len(order), np.intp)
     stratum[order] = np.minimum(cumulative / cumulative[-1] * strata, strata - 1).astype(np.intp)

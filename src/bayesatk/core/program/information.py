@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.special import betaln, logsumexp
+from scipy.special import betaln
 
 from bayesatk._tools.arrays import Array
 from bayesatk.core.numerics.points import WeightedPoints
@@ -98,7 +98,7 @@ def _fisher_information(nodes: Nodes, steps: int, slope_of: Callable[[Array], Ar
             )
             log_density = alpha[window_rows, :, None] * log_p + beta[window_rows, :, None] * log_q
             logs = np.zeros((len(nodes), log_density.shape[2]))
-            logs[window_rows] = logsumexp(log_density + scale[window_rows, :, None], axis=1)
+            logs[window_rows] = np.logaddexp.reduce(log_density + scale[window_rows, :, None], axis=1)
             score = slope_of(logs)[rows]
             weight = component_share[rows, None] * window.probability
             information[rows] += np.einsum("hq,hiq,hjq->hij", weight, score, score)
