@@ -98,7 +98,8 @@ def _fisher_information(nodes: Nodes, steps: int, slope_of: Callable[[Array], Ar
             )
             log_density = alpha[window_rows, :, None] * log_p + beta[window_rows, :, None] * log_q
             logs = np.zeros((len(nodes), log_density.shape[2]))
-            logs[window_rows] = np.logaddexp.reduce(log_density + scale[window_rows, :, None], axis=1)
+            log_density += scale[window_rows, :, None]
+            logs[window_rows] = np.logaddexp.reduce(log_density, axis=1)
             score = slope_of(logs)[rows]
             weight = component_share[rows, None] * window.probability
             information[rows] += np.einsum("hq,hiq,hjq->hij", weight, score, score)
