@@ -128,7 +128,7 @@ def report(
         criticism=_criticism(fit, client),
         tables=_tables(fit, verification),
         download=_file("bayesatk.json", json.dumps(numbers, allow_nan=False)),
-        pictures=pictures(drawn, verification, guess),
+        pictures=pictures(drawn, fit, verification, guess),
         card=data.card() if data is not None else None,
         questions=_questions(fit),
         noted=question_sentences(fit),

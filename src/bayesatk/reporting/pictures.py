@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bayesatk.metrics.grid import COST
-from bayesatk.reporting.sentences import MANY, has_question_laws, in_order
+from bayesatk.reporting.sentences import MANY, has_question_laws
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
 
@@ -34,13 +34,22 @@ class Picture:
 _Plot = tuple[str, Callable[[], Any], str]
 
 
-def pictures(result: Result, verification: Verification | None, guess: object) -> list[Picture]:
-    """Draw every plot that the result has the numbers for."""
-    plots = _plots(result, verification, guess)
+def pictures(
+    result: Result, ranked: Result, verification: Verification | None, guess: object
+) -> list[Picture]:
+    """Draw every plot that the result has the numbers for.
+
+    Colours are those of the systems in the order of the data. Panels of single questions have one
+    colour, and are in the order of `ranked`, which the tables of the page are of, too: what both
+    need of questions is computed once.
+    """
+    plots = _plots(result, ranked, verification, guess)
     return [Picture(title, *_drawn(plot, title), metric) for title, plot, metric in plots]
 
 
-def _plots(result: Result, verification: Verification | None, guess: object) -> Iterator[_Plot]:
+def _plots(
+    result: Result, ranked: Result, verification: Verification | None, guess: object
+) -> Iterator[_Plot]:
     from bayesatk import plots
 
     for symbol in _curves(result):
@@ -49,7 +58,7 @@ def _plots(result: Result, verification: Verification | None, guess: object) -> 
     yield from _of_metrics(result)
     if COST in result.costs:
         yield "Score and cost", lambda: plots.plot_cost(result), ""
-    for title, plot in _of_questions(result):
+    for title, plot in _of_questions(ranked):
         yield title, plot, ""
     if result.has("random_baseline") and guess is not None:
         yield "Random baseline", lambda: plots.plot_baseline(result, guess), ""
@@ -91,7 +100,7 @@ def _of_questions(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
 
     if not result.answers("shrinkage_plot"):
         return
-    systems = in_order(result)[:MANY]
+    systems = result.systems[:MANY]
     if has_question_laws(result):
         yield "Posterior of every question", lambda: plots.plot_questions(result, systems)
     if not result.sampled or "p" in result.posterior:
@@ -121,8 +130,11 @@ def _drawn(plot: Callable[[], Any], title: str) -> tuple[str, str, str]:
     import matplotlib
     from matplotlib import pyplot
 
-    # A browser has the fonts that are missing here, and the text stays text.
-    rc: Any = {"svg.fonttype": "none", "font.family": "sans-serif", "legend.facecolor": "none"}
+    # A browser has the fonts that are missing here, and the text stays text: Verdana is as wide.
+    rc: Any = {
+        "svg.fonttype": "none", "legend.facecolor": "none",
+        "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"],
+    }  # fmt: skip
     with matplotlib.rc_context(rc), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
         collection = plot()
@@ -198,7 +210,12 @@ def _svg(figure: Any, salt: str, label: str, shaded: bool) -> str:
     target = StringIO()
     # Names of clips differ between pictures: one that is not shown lends no clip to others.
     with matplotlib.rc_context({"svg.hashsalt": salt}):
+        # Matplotlib measures text slowly for SVG, and draws twice where it makes a layout.
+        layout = figure.get_layout_engine()
+        layout.execute(figure)
+        figure.set_layout_engine(None)
         figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
+        figure.set_layout_engine(layout)
     text = re.sub(r"^.*?(?=<svg)", "", target.getvalue(), flags=re.DOTALL)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     if shaded:

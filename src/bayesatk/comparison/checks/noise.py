@@ -22,7 +22,7 @@ from bayesatk.results.views import ShownTable
 RUN_TRIALS_MAX = 256  # of a question; the work grows with the square
 _SEED = 20_261_124  # fixed, so that a floor is a function of the data
 _DRAWS_OF_P = (500, 4000, 4e6)  # fewest, most, and most times questions
-_PAIRS_OF_RUNS = (10_000, 40_000, 4e7)  # fewest, most, and most times questions
+_RUNS = 7  # of each draw of p, any two of which are a pair
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
@@ -70,9 +70,9 @@ def noise_floor(
     trials independent. The score of a run is the unbiased estimate, with the weights of questions
     and groups; with `judge=` it is the score by marks of this judge, which both runs would report.
 
-    10 000 to 40 000 pairs of runs are drawn from up to 4000 draws of all success probabilities,
-    with a fixed seed: the standard error of ``prob_within`` is 0.001 to 0.002 at 0.95, that of
-    ``sd`` half a percent.
+    Seven runs are drawn from each of 500 to 4000 draws of all success probabilities, with a fixed
+    seed, and any two of them are compared: the standard error of ``prob_within`` is 0.001 to 0.003
+    at 0.95, that of ``sd`` half a percent.
 
     A difference beyond the floor between two *versions* of a system is not yet a claim about them:
     `bayesatk.compare` weighs the trials of both.
@@ -122,15 +122,13 @@ def _differences(
 ) -> list[tuple[Array, Array]]:
     """Absolute differences of two runs of a system, ascending, and their probabilities.
 
-    Estimated from draws of all success probabilities, and of pairs of runs given these.
+    Estimated from draws of all success probabilities, and from all pairs of some runs given these.
     """
     scale, rng = result.scale, np.random.default_rng(_SEED)
     judged: list[Any] = [scale.judged(metric) for metric in metrics]
     share, questions = question_shares(result), result.counts.shape[1]
-    size, pairs = (
-        int(np.clip(work / questions, fewest, most)) for fewest, most, work in
-        (_DRAWS_OF_P, _PAIRS_OF_RUNS)
-    )  # fmt: skip
+    fewest, most, work = _DRAWS_OF_P
+    size = int(np.clip(work / questions, fewest, most))
     p, hyper = draws_of_p(result, system, judged, size, rng)
     if result.study.judge_rates is not None:
         s, f = question_rates(result.study.judge_rates[system].rows(hyper), p.shape[1], rng)
@@ -145,8 +143,10 @@ def _differences(
             return np.array([of_counts[counts] @ share for of_counts in values])
         return np.array([category_finite(m.credit, counts, m.scores) @ share for m in judged])
 
-    gaps = np.concatenate([np.abs(scores() - scores()) for _ in range(-(-pairs // size))], axis=1)
-    counted = (np.unique(np.round(row, 12), return_counts=True) for row in gaps)
+    runs = np.array([scores() for _ in range(_RUNS)])
+    first, second = np.triu_indices(_RUNS, 1)
+    gaps = np.abs(runs[first] - runs[second]).swapaxes(0, 1)
+    counted = (np.unique(np.round(of_metric, 12), return_counts=True) for of_metric in gaps)
     return [(difference, number / number.sum()) for difference, number in counted]
 
 

@@ -66,14 +66,19 @@ class Effects(NamedTuple):
         cell = np.clip(np.searchsorted(z, fine) - 1, 0, len(z) - 2)
         slope = (fine - z[cell]) / (z[cell + 1] - z[cell])
         logs = np.log(np.maximum(self.probability, 1e-300)) - np.log(weight)
+        row_number = np.arange(len(logs))[:, None]
         for group in range(drawn.shape[1]):
-            lines = logs[point, group]
+            lines = logs[:, group]
             density = lines[:, cell] * (1.0 - slope) + lines[:, cell + 1] * slope
             density -= 0.5 * fine**2
             density = np.exp(density - density.max(axis=1, keepdims=True))
             cumulative = np.cumsum(density, axis=1)
-            u = rng.random(len(point)) * cumulative[:, -1]
-            index = np.minimum((cumulative < u[:, None]).sum(axis=1), len(fine) - 1)
+            cumulative /= cumulative[:, -1:]
+            # One ascending array of all points: that of point i is between i and i + 1.
+            place = np.searchsorted(
+                (cumulative + row_number).ravel(), point + rng.random(len(point))
+            )
+            index = np.minimum(place - len(fine) * point, len(fine) - 1)
             spot = fine[index] + (rng.random(len(point)) - 0.5) * (fine[1] - fine[0])
             drawn[:, group] = self.mode[point, group] + self.width[point, group] * spot
         return drawn
