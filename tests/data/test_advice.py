@@ -39,7 +39,7 @@ ADVISED = {
     ),
     "no question column": (
         LONG.rename(columns={"mark": "outcome", "q": "puzzle"}),
-        "bayesatk.tally(data, columns={'question': ...})", {"...": "'puzzle'"},
+        "bayesatk.tally(data, columns={'question': 'puzzle'})", {},
     ),
     "no outcome column": (
         LONG.rename(columns={"q": "question"}),
@@ -163,7 +163,7 @@ def test_files_are_told_the_option_of_load(tmp_path) -> None:
     with pytest.raises(bk.OutcomeError, match="mean: missing='ignore' leaves them out"):
         bk.load(path, scores={"A": 1, "I": 0})
     path.write_text("a,outcome\nx,1\n")
-    with pytest.raises(bk.OutcomeError, match=r"Name it: columns=\{'question': \.\.\.\}"):
+    with pytest.raises(bk.OutcomeError, match=r"Name it: columns=\{'question': '\(one\)'\}"):
         bk.load(path)
 
 

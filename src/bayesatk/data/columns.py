@@ -213,7 +213,7 @@ class Picked:
         answers = answers_in_content(sample, roles, () if "content" in columns else content)
         content = [name for name in content if name not in answers]
         constants = {name: "all rows" for name in PLACEHOLDERS} | rows.pop("constants", {})
-        if "rate" in roles and not {*columns_of(roles, "trials")} <= {*sample.names}:
+        if "trials" in roles and not {*columns_of(roles, "trials")} <= {*sample.names}:
             constants |= {roles["trials"]: roles["trials"]}
         beside = [roles[role] for role in _BY_SYSTEM if isinstance(roles.get(role), tuple)]
         if beside and not rows.get("systems"):

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.role_proposals import unclear_roles
+from bayesatk.data.role_proposals import likely_counts, unclear_roles
 from bayesatk.data.roles import (
     BY_TRIAL,
     COUNTS,
@@ -83,7 +83,7 @@ def assign_roles(
     if "question" not in roles:
         unclear.setdefault("question", [])
     if unclear:
-        raise unclear_roles(sample, names, roles, named, unclear, of_file)
+        raise unclear_roles(sample, names, {**named, **roles}, unclear, of_file)
     roles |= {role: name for role, name in named.items() if role.startswith(COVARIATE)}
     return roles
 
@@ -129,6 +129,9 @@ def _candidates(
     if role == "outcome" and not matches:
         beside = trial_columns(names)
         return [tuple(beside)] if len(beside) > 1 else []
+    if role == "outcome" and len(matches) == 1:  # a column "correct" may count
+        counts = likely_counts(sample, [name for name in names if name not in taken])
+        return [] if counts.get("successes") == matches[0] else matches
     return matches
 
 
@@ -202,7 +205,7 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
     named = dict(columns) if isinstance(columns, Mapping) else {}
     for role, name in named.items():
         parts = columns_named(name, names)
-        is_number = role == "trials" and "rate" in named and number_of(name) is not None
+        is_number = role == "trials" and number_of(name) is not None
         valid = valid and (len(parts) == 1 or role in (*LABELS, *COUNTS, "outcome", "rate"))
         valid = valid and (is_number or all(
             isinstance(part, str | int) and part in names for part in parts))  # fmt: skip

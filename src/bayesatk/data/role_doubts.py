@@ -128,12 +128,6 @@ def is_condition(name: object) -> bool:
     )
 
 
-def with_systems(roles: Mapping[str, Any], *names: Any) -> Argument:
-    """Return the argument that makes columns the system, together with the present one if any."""
-    together = [*columns_of(roles, "system"), *names]
-    return Argument("columns", {"system": together if len(together) > 1 else together[0]})
-
-
 def condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_file: bool) -> Doubt:
     """Return a doubt if an unused column may hold a condition, a suite of questions, or a trial.
 
@@ -157,15 +151,11 @@ def condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_file
         if not has_usual_name or "system" in roles or len(values) > MAX_CONDITIONS:
             return ()
         return (f"every question has one value of {listed}; is it the system? Then name it: ",
-                with_systems(roles, name), ".")  # fmt: skip
+                _as_system_or_suite(roles, name)[0][1], ".")  # fmt: skip
     apart = all(max(rows.values()) == 1 for rows in cells.values())
     if not _differs_by_design(sample, roles, name, cells, apart):
         return ()
-    readings: list[tuple[str, Argument]] = [
-        ("if it belongs to the system", with_systems(roles, name)),
-        ("if ids are of several suites",
-         Argument("columns", {"question": [name, *columns_of(roles, "question")]})),
-    ]  # fmt: skip
+    readings = _as_system_or_suite(roles, name)
     if apart and not roles.keys() & {"trial", "trials", "rate"}:
         readings.append(("if it tells the trials apart", Argument("columns", {"trial": name})))
     elif of_file:
@@ -173,6 +163,17 @@ def condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_file
     first, *others = [part for words, argument in readings for part in (f"; {words}: ", argument)]
     return (f"the rows of a question differ in {listed}, and are read as trials of one system"
             f"{first}", *others, ".")  # fmt: skip
+
+
+def _as_system_or_suite(roles: Mapping[str, Any], *names: Any) -> list[tuple[str, Argument]]:
+    """Return when columns are part of the system, or of the question, and the arguments."""
+    together = [*columns_of(roles, "system"), *names]
+    suite = [*names, *columns_of(roles, "question")]
+    return [
+        (f"if the system includes {' and '.join(map(shown, names))}",
+         Argument("columns", {"system": together if len(together) > 1 else together[0]})),
+        ("if ids are of several suites", Argument("columns", {"question": suite})),
+    ]  # fmt: skip
 
 
 def _differs_by_design(
@@ -239,9 +240,9 @@ def _trial_label_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
     )
     if len(words) < 2 or len(labels) > MAX_CONDITIONS or words <= ordinals or not label_shared:
         return ()
+    as_system = _as_system_or_suite(roles, name)[0][1]
     return (f"the trials of all questions are called {shown(labels, 60)[1:-1]} in column "
-            f"{shown(name)}; are they conditions? Then name them: ", with_systems(roles, name), ".",
-            )  # fmt: skip
+            f"{shown(name)}; are they conditions? Then name them: ", as_system, ".")  # fmt: skip
 
 
 def _row_number_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
@@ -327,19 +328,15 @@ def ways_to_tell_trials_apart(
         (),
     )
     names = together or conditions
-    ways: list[Doubt] = []
-    if names:
-        verb = "is the system" if len(names) == 1 else "are the system"
-        listed = " and ".join(map(shown, names))
-        ways += [(f"; or, if {listed} {verb}, say so: ", with_systems(roles, *names))]
+    ways = _as_system_or_suite(roles, *names) if names else []
     if len(together) > 1 and of_file:
         first = sample.distinct(together[0])[0]
-        ways += [("; or read the rows of one alone: ", Argument("where", {together[0]: first}))]
+        ways += [("if one value is to be read alone", Argument("where", {together[0]: first}))]
     if len(together) == 1 and not is_condition(together[0]):
         trial = [*columns_of(roles, "trial"), *together]
-        ways += [(f"; or, if {shown(together[0])} numbers trials too: ",
+        ways += [(f"if {shown(together[0])} numbers trials too",
                   Argument("columns", {"trial": trial}))]  # fmt: skip
     if not together and of_file:
-        ways += [("; or, if every row is a trial of its own: ",
+        ways += [("if every row is a trial of its own",
                   Argument("ignore", columns_of(roles, "trial")))]  # fmt: skip
-    return tuple(ways)
+    return tuple((f"; or, {when}: ", argument) for when, argument in ways)

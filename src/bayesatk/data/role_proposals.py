@@ -1,9 +1,14 @@
-"""The error where roles of columns are unclear, and the columns that it proposes for them."""
+"""The error where roles of columns are unclear, and how the table may be read.
+
+Every column or field without a role is looked at: by its name and values it may identify the
+questions or the systems, or hold outcomes. A reading gives columns to all roles that are unclear;
+the error writes each of them as arguments.
+"""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.role_doubts import condition_doubt
@@ -18,9 +23,12 @@ from bayesatk.data.roles import (
     Sample,
     columns_of,
     is_better_lower,
+    is_failure,
+    last_part,
     normalized_name,
     scores_of_failures,
     usual_columns,
+    usual_names,
 )
 from bayesatk.data.validation import (
     Labels,
@@ -33,9 +41,10 @@ from bayesatk.data.validation import (
     word_scores,
 )
 
-# Found in names of columns that count trials, and in those of other measurements.
+# Found in names of columns that count trials, in those of ids, and in those of measurements.
 _COUNT_NAMES = {"failures": "fail|wrong|unsolved", "successes": "pass|succ|solved|correct",
             "trials": "trial|run|attempt|episode|rollout|sample|tries|total|^n_|^num_"}  # fmt: skip
+_ID_NAME = re.compile("(^|_)(id|name|key|idx|index)$")
 _MEASUREMENT_NAME = re.compile(
     "(^|_)(len|length|time|runtime|latency|duration|sec|seconds|ms|s|min|max|mean|std|best|steps?"
     "|size|tokens?)(_|$)"
@@ -44,149 +53,175 @@ _PREDICTION_NAMES = (
     "prediction", "predicted", "pred", "predicted_answer", "model_answer", "model_output",
     "extracted_answer", "parsed_answer", "given_answer", "response", "completion", "output",
 )  # fmt: skip
+_MAX_ALTERNATIVES = 3  # columns that are proposed one by one
+
+
+class Reading(NamedTuple):
+    """Columns by role, the condition under which they are meant, and arguments beside them."""
+
+    columns: dict[str, Any]
+    when: str = ""
+    beside: tuple[Argument, ...] = ()
 
 
 def unclear_roles(
-    sample: Sample, names: Labels, roles: Mapping[str, Any], named: Mapping[str, Any],
-    unclear: Mapping[str, list[Any]], of_file: bool,
+    sample: Sample, names: Labels, known: Mapping[str, Any], unclear: Mapping[str, list[Any]],
+    of_file: bool,
 ) -> OutcomeError:  # fmt: skip
     """Return one error that names all unclear roles, and proposes columns for them."""
     rules = [f"one {role} column; " + (f"several could be it: {candidates}" if candidates else
              "none has a usual name") for role, candidates in unclear.items()]  # fmt: skip
     empty = [name for name in sample.names if name not in names]
     nothing = f" (nothing is in {shown(empty, 100)[1:-1]})" * bool(empty)
-    taken = columns_of({**named, **roles}, *named, *roles)
-    marked = [name for name in sample.marked() if name not in taken]
-    proposed: dict[str, Any] = {
-        role: next(iter(candidates), ...) for role, candidates in unclear.items()
-    }
+    free = [name for name in sample.leaves() if name not in columns_of(known, *known)]
+    marked = [name for name in sample.marked() if name in free]
+    roles = {**{role: found[0] for role, found in unclear.items() if found}, **known}
     hints = f"Marks are in {shown(marked, 160)[1:-1]}. " * (
         bool(marked) and "outcome" in unclear)  # fmt: skip
-    ids: list[Any] = []
+    questions: list[Any] = []
     if unclear.get("question") == []:
-        ids = _likely_questions(sample, names, columns_of(roles, "system"), [*taken, *marked])
-        proposed |= {"question": ids[0]} if len(ids) == 1 else {}
-    if unclear.get("question") == [] and {*names} <= {*taken, *columns_of(proposed, *proposed)}:
-        proposed["question"] = ONE  # no other column is left
-        hints += "They can be read if all rows are trials of one question. "
+        labels = [name for name in free if name not in marked]
+        questions, repeated = _likely_questions(sample, labels, columns_of(roles, "system"))
+        hints += f"Ids that come more than once are in {shown(questions, 160)[1:-1]}. " * repeated
+        hints += "They can be read if all rows are trials of one question. " * (not questions)
+        questions += [ONE] * (not repeated)
+        roles["question"] = questions[0]
+    readings = [Reading({})]
     if unclear.get("outcome") == []:
-        instead, found = _instead_of_outcome(sample, {**proposed, **roles}, marked, taken)
-        hints = instead or hints
-        if "outcome" not in found:
-            del proposed["outcome"]
-        proposed |= found
-    hints += f"Ids that come more than once are in {shown(ids, 160)[1:-1]}. " * bool(ids)
-    systems = _likely_systems(sample, {**roles, **proposed}, taken)
+        words, readings = _readings(sample, roles, marked, free, of_file)
+        hints = words + hints
+    systems = _likely_systems(sample, {**roles, **readings[0].columns}, free)
     if len(systems) == 1:
         hints += f"Each of {systems[0]!r} has as many rows of every question. "
-        proposed["system"] = systems[0]
-    first = _as_systems_or_trials(sample, roles, proposed, marked) if of_file else []
-    pieces: list[Any] = [
+        roles["system"] = systems[0]
+    proposed = {role: roles[role] for role in roles if role not in known}
+    readings = [reading._replace(columns={**proposed, **reading.columns}) for reading in readings]
+    others = [
+        name for name in questions[1:] if name not in columns_of(readings[0].columns, "outcome")
+    ]
+    for other in others[:_MAX_ALTERNATIVES]:
+        when = ("all rows are trials of one question" if other == ONE else
+                f"{shown(other)} says which question it is")  # fmt: skip
+        columns = {**readings[0].columns, "question": other}
+        readings.append(readings[0]._replace(columns=columns, when=when))
+    ways = [_arguments(sample, reading) for reading in readings]
+    within = [name for name in names
+              if any(str(path).startswith(f"{name}[].") for path in sample.cells)]  # fmt: skip
+    if within and of_file and questions:
+        ways.append(["if records are within it: ", Argument("records", str(within[0]))])
+    return OutcomeError(
         f"the table must have {', and '.join(rules)} among {shown(list(names), 400)}{nothing}. "
-        f"{hints}", *first, f"{'n' if first else 'N'}ame "
-        f"{'them' if len(unclear) > 1 else 'it'}: ",
-        *_with_scores(sample, proposed, marked),
-    ]  # fmt: skip
-    if of_file and "question" in roles:
-        pieces += _as_objects(sample, marked)
-    if unclear.get("question") == []:
-        within = [str(name) for name in names
-                  if any(str(path).startswith(f"{name}[].") for path in sample.cells)]  # fmt: skip
-        if within and of_file:
-            pieces += ["; or, if records are within it: ", Argument("records", within[0])]
-        if proposed["question"] is ...:
-            pieces += ["; or, if all rows are trials of one question: ",
-                       *_with_scores(sample, {**proposed, "question": ONE}, marked)]  # fmt: skip
-    return OutcomeError(*pieces, ".", *_doubts_as_proposed(sample, roles, proposed, of_file))
+        f"{hints}Name {'them' if len(unclear) > 1 else 'it'}: ",
+        *[piece for way in ways for piece in ("; or, ", *way)][1:], ".",
+        *_doubts_as_proposed(sample, {**known, **readings[0].columns}, of_file),
+    )  # fmt: skip
 
 
 def _doubts_as_proposed(
-    sample: Sample, roles: Mapping[str, Any], proposed: Mapping[str, Any], of_file: bool
+    sample: Sample, roles: Mapping[str, Any], of_file: bool
 ) -> list[str | Argument]:
-    """Return what may be read wrongly if the question is the column that is proposed."""
-    if proposed.get("question", ...) in (..., ONE):
+    """Return what may be read wrongly if the columns that are proposed are read."""
+    if roles["question"] == ONE:
         return []
-    found = {role: name for role, name in {**proposed, **roles}.items() if name is not ...}
+    found = {role: name for role, name in roles.items() if name is not ...}
     used = columns_of(found, *found)
     doubts = [condition_doubt(sample, found, name, of_file)
-              for name in sample.names if name not in used]  # fmt: skip
+              for name in sample.leaves() if name not in used]  # fmt: skip
     return [piece for doubt in filter(None, doubts) for piece in (" As proposed, ", *doubt)]
 
 
-def _as_systems_or_trials(
-    sample: Sample, roles: Mapping[str, Any], proposed: Mapping[str, Any], marked: list[Any]
-) -> list[Any]:
-    """Return what to propose if each of several columns of marks or scores is a system, or a trial.
-
-    Several scores, of which some may be measurements of another kind, are no trials.
-    """
-    beside, kind = [name for name in marked if name in sample.names], "marks"
-    scores: list[Any] = []
-    of_both = {**proposed, **roles}
-    if not marked and "system" not in roles and of_both.get("question", ...) is not ...:
-        free = [name for name in sample.names if name not in columns_of(of_both, *of_both)]
-        likely = _likely_scores(sample, of_both, free)
-        beside, kind = [name for name in likely if _are_numbers(sample, name)], "scores"
-        scores = [Argument("scores", "numbers")]
-    keys = [name for name in columns_of(of_both, "question", "trial") if name is not ...]
-    if proposed.get("outcome") is not ... or len(beside) < 2 or not sample.tell_apart(keys):
-        return []
-    columns = Argument("columns", {**proposed, "outcome": beside})
-    as_systems = [f"If each column of {kind} is a system: ", Argument("wide", True), columns,
-                  *scores, "; "]  # fmt: skip
-    numbered = all(str(name)[-1].isdecimal() for name in beside)
-    if scores or "trial" in roles:
-        as_trials: list[Any] = []
-    elif numbered and len({str(name).rstrip("0123456789") for name in beside}) > 1:
-        as_trials = ["if they are numbered trials of several systems, write a row for each system "
-                     "and question; "]  # fmt: skip
-    else:
-        as_trials = ["if each is a trial: ", columns, "; "]
-    return [*as_systems, *as_trials, "or "]
+def _arguments(sample: Sample, reading: Reading) -> list[str | Argument]:
+    """Return a reading as arguments, with scores where outcomes are no marks."""
+    name = reading.columns.get("outcome")
+    first = name[0] if isinstance(name, list) else name
+    texts = [] if isinstance(name, list) and not reading.beside else sample.distinct(first)
+    columns = [*reading.beside, Argument("columns", dict(reading.columns), "tally")]
+    pieces = [f"if {reading.when}: "] * bool(reading.when)
+    if not texts or word_scores(texts) or sample.are_marks(first, in_lists=True):
+        failures = {} if not texts else scores_of_failures(first, map(outcome_of, texts))
+        return [*pieces, *columns, *[Argument("scores", failures, "tally")] * bool(failures)]
+    if not _are_numbers(sample, first):
+        return [*pieces, *columns, *ways_to_score([outcome_of(text) for text in texts], {})]
+    is_lower = is_better_lower(first) or is_failure(first)
+    lower = [Argument("better", "lower", "tally")] * is_lower
+    return [*pieces, *columns, Argument("scores", "numbers", "tally"), *lower]
 
 
-def _as_objects(sample: Sample, marked: list[Any]) -> list[Any]:
-    """Return what to propose if several objects of a row have a field of marks each."""
-    parents: dict[str, list[str]] = {}  # by a field of marks, the objects that have it
-    for name in marked:
-        parent, _, field = str(name).rpartition(".")
-        if parent in sample.names:
-            parents.setdefault(field, []).append(parent)
-    for field, objects in parents.items():
-        if len(objects) > 1:
-            return ["; or, if each object is a system: ", Argument("wide", True),
-                    Argument("columns", {"outcome": field})]  # fmt: skip
-    return []
-
-
-def _instead_of_outcome(
-    sample: Sample, roles: Mapping[str, Any], marked: list[Any], taken: Labels
-) -> tuple[str, dict[str, Any]]:
-    """Return what a table without a usual outcome column may hold, and columns to propose."""
-    counts = _counts_of_systems(sample, taken)
+def _readings(
+    sample: Sample, roles: Mapping[str, Any], marked: list[Any], free: Labels, of_file: bool
+) -> tuple[str, list[Reading]]:
+    """Return what a table without a usual outcome column may hold, in words and as readings."""
+    counts = _counts_of_systems(sample, free)
     if not counts and not marked and not _has_several_rows_each(sample, roles):
-        counts = _likely_counts(sample, taken)
+        counts = likely_counts(sample, free)
     if counts:
-        guessed = [name for own in counts.values() if own is not ...
-                   for name in (own if isinstance(own, list) else [own])]  # fmt: skip
-        hints = f"Counts or rates may be in {shown(guessed)[1:-1]}. "
-        return hints + "Trials may be one number for all questions. " * (
-            counts.get("trials") is ...), counts  # fmt: skip
-    if marked:
-        return "", {"outcome": _likely_outcome(sample, marked, roles.keys())}
-    free = [name for name in sample.names if name not in taken]
-    predictions = [name for name in free if normalized_name(name) in _PREDICTION_NAMES]
-    references = [name for name in free if normalized_name(name) in REFERENCE_NAMES]
+        guessed = [name for own in counts.values() for name in (own if isinstance(own, list)
+                   else [own]) if name in free]  # fmt: skip
+        one = "Trials may be one number for all questions. " * (counts.get("trials") is ...)
+        return f"Counts or rates may be in {shown(guessed)[1:-1]}. {one}", [Reading(counts)]
+    predictions = [name for name in free if last_part(name) in _PREDICTION_NAMES]
+    references = [name for name in free if last_part(name) in REFERENCE_NAMES]
     if not predictions and len(references) == 2:  # of which "answer" is what was answered
-        predictions = [name for name in references if normalized_name(name) == "answer"]
+        predictions = [name for name in references if last_part(name) == "answer"]
         references = [name for name in references if name not in predictions]
-    if len(predictions) == len(references) == 1:
-        hints = f"A trial is right where {predictions[0]!r} equals {references[0]!r}. "
-        return hints, {"answer": predictions[0], "reference": references[0]}
-    likely = [] if roles.get("question", ...) is ... else _likely_scores(sample, roles, free)
-    if len(likely) != 1:
-        return "", {"outcome": ...}
-    return f"Scores may be in {likely[0]!r}. ", {"outcome": likely[0]}
+    if len(predictions) == len(references) == 1 and {*marked} <= {*predictions, *references}:
+        words = f"A trial is right where {predictions[0]!r} equals {references[0]!r}. "
+        return words, [Reading({"answer": predictions[0], "reference": references[0]})]
+    scores = [] if marked else _likely_scores(sample, roles, free)
+    words = f"Scores may be in {shown(scores, 160)[1:-1]}. " * bool(scores)
+    kind = "marks" if marked else "scores"
+    return words, _readings_of(sample, marked or scores, kind, roles, of_file)
+
+
+def _readings_of(
+    sample: Sample, columns: list[Any], kind: str, roles: Mapping[str, Any], of_file: bool
+) -> list[Reading]:
+    """Return what columns of marks or scores may be: of systems, of trials, of a judge, or one."""
+    each = [
+        Reading({"outcome": name}, f"the {kind} are in {shown(name)}" * (len(columns) > 1))
+        for name in columns[:_MAX_ALTERNATIVES]
+    ]
+    if len(columns) < 2:
+        return each or [Reading({"outcome": ...})]
+    stems = {str(name).rstrip("0123456789") for name in columns}
+    if kind == "marks" and len(stems) == 1 and {"system", "question"} <= roles.keys():
+        return [Reading({"outcome": [name for name in sample.names if sample.are_marks(name)
+                                     and str(name).rstrip("0123456789") in stems]})]  # fmt: skip
+    truths = sample.truths(columns) if kind == "marks" else []
+    judged = [
+        Reading({"outcome": name},
+                f"{shown(name)} is what a judge says and {shown(truths[0])} the truth, where known",
+                (Argument(TRUTH, truths[0], "tally"),))
+        for name in columns if truths and name not in truths
+    ]  # fmt: skip
+    if judged:
+        return judged[:_MAX_ALTERNATIVES] + each
+    each *= len(columns) <= _MAX_ALTERNATIVES
+    as_systems, wide = "is a system", (Argument("wide", True),)
+    beside = [name for name in columns if name in sample.names]
+    numbered = all(str(name)[-1].isdecimal() for name in beside)
+    readings = []
+    keys = columns_of(roles, "question", "trial")
+    if len(beside) > 1 and of_file and sample.tell_apart(keys):
+        if kind == "scores" and "system" in roles:
+            return each
+        readings = [Reading({"outcome": beside}, f"each column of {kind} {as_systems}", wide)]
+        numbers = [number_of(text) or 0.0 for name in beside for text in sample.distinct(name)]
+        if kind == "scores" and all(map(float.is_integer, numbers)):
+            counts = {"successes": beside, "trials": int(max(numbers))}
+            most = f"each number counts successes of {int(max(numbers))} trials, or of more"
+            readings += [Reading(counts, most)]
+        if numbered and len(stems) > 1:
+            rows = "write a row for each system and question"
+            readings[0] = readings[0]._replace(
+                when=f"{readings[0].when} (of numbered trials of several systems, {rows})"
+            )
+        elif kind == "marks" and "trial" not in roles:
+            readings += [Reading({"outcome": beside}, "each is a trial")]
+    fields = Counter(str(name).rpartition(".")[2] for name in columns if "." in str(name))
+    readings += [Reading({"outcome": field}, f"each object {as_systems}", wide)
+                 for field, objects in fields.items() if objects > 1 and of_file]  # fmt: skip
+    return readings + each
 
 
 def _has_several_rows_each(sample: Sample, roles: Mapping[str, Any]) -> bool:
@@ -212,14 +247,15 @@ def _likely_scores(sample: Sample, roles: Mapping[str, Any], free: Labels) -> li
         and sample.distinct(name)[0][0] not in "[{"
         and (_are_numbers(sample, name) or len(sample.distinct(name)) <= 8)
         and (questions == len(sample) or len(set(sample.rows([*question, name]))) > questions)
-        and not _is_balanced(sample, name)
+        and (not _is_balanced(sample, name) or _is_measurement(name))
     ]
-    others = [
-        name
-        for name in differing
-        if not (_MEASUREMENT_NAME.search(normalized_name(name)) or is_better_lower(name))
-    ]
+    others = [name for name in differing if not _is_measurement(name)]
     return others or differing
+
+
+def _is_measurement(name: Any) -> bool:
+    """Return whether a column is called as one of measurements, such as times."""
+    return bool(_MEASUREMENT_NAME.search(normalized_name(name))) or is_better_lower(name)
 
 
 def _are_numbers(sample: Sample, name: Any) -> bool:
@@ -233,17 +269,17 @@ def _is_balanced(sample: Sample, name: Any) -> bool:
     return min(rows) == max(rows) > 1
 
 
-def _likely_systems(sample: Sample, roles: Mapping[str, Any], taken: Labels) -> list[Any]:
+def _likely_systems(sample: Sample, roles: Mapping[str, Any], free: Labels) -> list[Any]:
     """Return the columns of few words that may be systems: each is in as many rows of a question.
 
     Nothing is returned where the question is not known, or the system is.
     """
     if "system" in roles or roles.get("question", ...) is ...:
         return []
-    used = [*taken, *columns_of(roles, *roles)]
+    used = columns_of(roles, *roles)
     question = columns_of(roles, "question")
     likely = []
-    for name in sample.names:
+    for name in free:
         values = sample.distinct(name)
         few = 1 < len(values) <= MAX_CONDITIONS and values[0][0] not in "[{"
         if name in used or not few or None not in map(number_of, values):
@@ -255,72 +291,48 @@ def _likely_systems(sample: Sample, roles: Mapping[str, Any], taken: Labels) -> 
     return likely
 
 
-def _with_scores(sample: Sample, proposed: Mapping[str, Any], marked: Labels) -> list[Any]:
-    """Return the arguments for proposed columns, with scores where outcomes are no marks."""
-    name = proposed.get("outcome")
-    texts = sample.distinct(name) if isinstance(name, str) else []
-    few = 3  # columns of marks, which are proposed one by one
-    if name is ... and 1 < len(marked) <= few:
-        each = [Argument("columns", {**proposed, "outcome": mark}, "tally") for mark in marked]
-        known = [mark for mark in marked if "" in sample.cells[mark]]  # of some trials only
-        judged = [way for mark, way in zip(marked, each, strict=True) if mark not in known]
-        truth: list[Any] = []
-        if len(judged) == len(known) == 1:
-            truth = [*judged, Argument(TRUTH, known[0], "tally"),
-                     f" (if {shown(known[0])} is the truth of some trials), or "]  # fmt: skip
-        return [*truth, *[part for way in each for part in (", or ", way)][1:]]
-    columns = Argument("columns", dict(proposed), "tally")
-    if not texts or word_scores(texts) or sample.are_marks(name):
-        failures = {} if not texts else scores_of_failures(name, map(outcome_of, texts))
-        return [columns, *[Argument("scores", failures, "tally")] * bool(failures)]
-    if not _are_numbers(sample, name):
-        return [columns, *ways_to_score([outcome_of(text) for text in texts], {})]
-    lower = [Argument("better", "lower", "tally")] * is_better_lower(name)
-    return [columns, Argument("scores", "numbers", "tally"), *lower]
+def _likely_questions(sample: Sample, free: Labels, system: Labels) -> tuple[list[Any], bool]:
+    """Return the columns that may be questions, and whether their values come more than once.
 
-
-def _likely_questions(sample: Sample, names: Labels, system: Labels, taken: Labels) -> list[Any]:
-    """Return the columns that may be questions: by names of ids, else by their values.
-
-    By values it is the column with the most values, if each is in as many rows.
+    By their names; else by their values, the column with the most of them if each is in as many
+    rows; else all that hold no measurements.
     """
-    repeated = [name for name in names if name not in taken
-                and 1 < len(sample.distinct(name)) < len(sample)
-                and not sample.is_one_to_one(name, system)]  # fmt: skip
-    ids = [name for name in repeated if re.search("_(id|name|key)$", normalized_name(name))]
+    labels = [
+        name for name in free
+        if 1 < len(sample.distinct(name)) and sample.distinct(name)[0][0] not in "[{"
+        and not sample.is_one_to_one(name, system)
+        and not _is_measurement(name)
+    ]  # fmt: skip
+    repeated = [name for name in labels if len(sample.distinct(name)) < len(sample)]
+    ids = [name for name in repeated if _ID_NAME.search(normalized_name(name))
+           or last_part(name) in usual_names("question")]  # fmt: skip
     if ids or not repeated:
-        return ids
+        return ids or [name for name in labels if _hold_labels(sample, name)], bool(ids)
     most = max(repeated, key=lambda name: len(sample.distinct(name)))
-    return [most] if _is_balanced(sample, most) and len(sample.distinct(most)) > 4 else []
+    if _is_balanced(sample, most) and len(sample.distinct(most)) > 4:
+        return [most], True
+    return [name for name in repeated if _hold_labels(sample, name)], False
 
 
-def _likely_outcome(sample: Sample, marked: list[str], known: Collection[str]) -> Any:
-    """Return the one column of marks, or those of trials side by side, which end with numbers."""
-    if len(marked) == 1:
-        return marked[0]
-
-    def stem(name: Any) -> str:
-        return str(name).rstrip("0123456789")
-
-    stems = {stem(name) for name in marked}
-    if len(stems) != 1 or not {"system", "question"} <= {*known}:
-        return ...
-    return [name for name in sample.names if stem(name) in stems and sample.are_marks(name)]
+def _hold_labels(sample: Sample, name: Any) -> bool:
+    """Return whether values may be labels: text or whole numbers, which no name calls counts."""
+    texts = sample.distinct(name)
+    return not _count_role(sample, name) and not any(
+        (share_of(text) or 0.0) % 1.0 or text.endswith("%") for text in texts)  # fmt: skip
 
 
-def _counts_of_systems(sample: Sample, taken: Collection[Any]) -> dict[str, Any]:
+def _counts_of_systems(sample: Sample, free: Labels) -> dict[str, Any]:
     """Return columns of successes and of trials that differ by names of systems alone.
 
     Examples
     --------
     >>> names = ["a_correct", "a_samples", "b_correct", "b_samples"]
-    >>> _counts_of_systems(Sample(names, {name: ["2", "3"] for name in names}), [])
+    >>> _counts_of_systems(Sample(names, {name: ["2", "3"] for name in names}), names)
     {'successes': ['a_correct', 'b_correct'], 'trials': ['a_samples', 'b_samples']}
     """
     by_role: list[dict[tuple[str, ...], Any]] = []
     for role in ("successes", "trials"):
-        names = [name for name in sample.names
-                 if name not in taken and _count_role(sample, name, 0.0) == role]  # fmt: skip
+        names = [name for name in free if _count_role(sample, name, 0.0) == role]
         words = [normalized_name(name).split("_") for name in names]
         shared = set(words[0]).intersection(*words) if words else set()
         by_role.append({tuple(word for word in own if word not in shared): name
@@ -350,18 +362,17 @@ def _count_role(sample: Sample, name: Any, least: float = 2.0) -> str:
     return "trials" if normalized.endswith("total") else next(kinds, "")
 
 
-def _likely_counts(sample: Sample, taken: Collection[Any]) -> dict[str, Any]:
+def likely_counts(sample: Sample, free: Labels) -> dict[str, Any]:
     """Return the columns that may be counts or rates, by role, from their names and values."""
-    usual = usual_columns("trials", sample.names, taken)
-    likely = {"trials": usual[0]} if len(usual) == 1 else {}
-    for name in sorted(sample.names, key=lambda name: len(str(name))):
-        if name not in taken:
-            likely.setdefault(_count_role(sample, name), name)
+    usual = usual_columns("trials", free)
+    likely: dict[str, Any] = {"trials": usual[0]} if len(usual) == 1 else {}
+    for name in sorted(free, key=lambda name: len(str(name))):
+        likely.setdefault(_count_role(sample, name), name)
     likely.pop("", None)
-    percentages = [name for name in sample.names if name not in taken
-                   and all(text.endswith("%") for text in sample.distinct(name))]  # fmt: skip
+    percentages = [name for name in free
+                   if all(text.endswith("%") for text in sample.distinct(name))]  # fmt: skip
     if len(percentages) > 1:  # of systems side by side
-        return {"rate": percentages, "trials": likely.get("trials", ...)}
+        likely["rate"] = percentages
     if "rate" in likely:
         return {"rate": likely["rate"], "trials": likely.get("trials", ...)}
     if {"successes", "failures"} <= likely.keys():

@@ -38,7 +38,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "question question_id task_id task item item_id problem problem_id sample_id doc_id "
         "problem_idx instance_id example_id prompt_id query_id id",
         "case case_id test_id test_case scenario scenario_id task_name test_name name task_index "
-        "ng_task_index q (key)",
+        "ng_task_index instance utterance utterance_id doc qid q (key)",
         "prompt input user_input instruction inputs query",
     ),
     "trial": (
@@ -79,6 +79,8 @@ LABELS = ("system", "question", "trial")  # roles that may be given to several c
 _TRIAL_COLUMN = re.compile("(trial|run|attempt|repeat|rollout|sample|seed|epoch|try|pass)_?[0-9]+")
 # Found in names of columns of marks, and in those of shares or percentages of successes.
 MARK_NAME = re.compile("score|pass|correct|success|solve|verified|(^|_)(win|won|safe)(_|$)")
+# Found in names of columns of marks that people gave.
+_TRUTH_NAME = re.compile("human|expert|manual|gold|truth|annotat|reviewer|adjudicat|(^|_)true(_|$)")
 RATE_NAME = re.compile(
     "(^|_)((win|pass|success|solve)?rates?|percent(age)?|share|accuracy|acc|pct)(_|$)|pass@"
 )
@@ -209,6 +211,27 @@ class Sample:
         """Return the different texts of a column, in order of appearance."""
         return [text for text in dict.fromkeys(self.cells.get(name, ())) if text]
 
+    def leaves(self) -> list[Any]:
+        """Return the columns and fields that hold values other than objects."""
+        first_texts = {name: self.distinct(name)[:1] for name in self.cells}
+        return [name for name, texts in first_texts.items()
+                if texts and not texts[0].startswith(("{", "[{"))]  # fmt: skip
+
+    def truths(self, marked: Labels) -> list[Any]:
+        """Return which of several columns of marks may be true where others are a judge's.
+
+        They have a name of what people said, or else are known of some trials only.
+
+        Examples
+        --------
+        >>> marks = {"auto_grade": ["0", "1"], "expert": ["1", "0"]}
+        >>> Sample([*marks], marks).truths([*marks])
+        ['expert']
+        """
+        named = [name for name in marked if _TRUTH_NAME.search(last_part(name))]
+        found = named or [name for name in marked if "" in self.cells[name]]
+        return found if len(found) < len(marked) else []
+
     def is_one_to_one(self, name: Any, others: Labels) -> bool:
         """Return whether values of a column and those of other columns correspond one to one."""
         if not others:
@@ -227,9 +250,11 @@ class Sample:
         >>> Sample.of([{"id": 7, "ex": 1, "kind": "a", "n": 1}, {"ex": 0, "n": 3}]).marked()
         ['ex']
         """
-        marks = [name for name in self.cells
-                 if (self.are_marks(name) or _are_words_of_marks(self.distinct(name)))
-                 and not RATE_NAME.search(last_part(name))]  # fmt: skip
+        marks = [
+            name for name, texts in zip(self.cells, map(self.distinct, self.cells), strict=True)
+            if (self.are_marks(name, in_lists=True) or _are_words_of_marks(texts))
+            and not RATE_NAME.search(last_part(name))
+        ]  # fmt: skip
         usual = usual_names("outcome")
         unlabelled = [name for name in marks if last_part(name) not in usual_names(*LABELS)]
         with_both_marks = [
@@ -244,6 +269,8 @@ class Sample:
         within_lists = [
             name for name in named_like_marks if name in with_both_marks and "[]" in str(name)
         ]
+        truths = self.truths(with_both_marks) if named_like_marks else []
+        named_like_marks += [name for name in truths if name not in named_like_marks]
         return usual_outcomes or within_lists or named_like_marks or with_both_marks
 
     def _numbers_two_trials(self, name: Any) -> bool:
@@ -258,9 +285,11 @@ class Sample:
                 return True
         return False
 
-    def are_marks(self, name: Any) -> bool:
-        """Return whether a column holds only 0 and 1, or true and false."""
+    def are_marks(self, name: Any, in_lists: bool = False) -> bool:
+        """Return whether a column holds only 0 and 1, or true and false; if asked, in lists."""
         texts = self.distinct(name)
+        if in_lists and all(text[0] == "[" for text in texts):  # of which the end may be cut
+            texts = re.findall(r"[^\s,[\]]+(?=[,\]])", "".join(texts))
         return bool(texts) and {text.lower() for text in texts} <= BINARY_MARK_TEXTS
 
 

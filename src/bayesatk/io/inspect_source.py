@@ -300,7 +300,10 @@ def _doubts(data: Outcomes) -> list[str]:
         doubts.append("each question was tried once: nothing says how often a system would repeat")
     unrun = int(((trials == 0) & (data.dataset["missing"].values == 0)).sum())
     if unrun:
-        doubts.append(f"{unrun} pairs of system and question were never run (--shared)")
+        doubts.append(
+            f"{unrun} pairs of system and question were never run; compare those that "
+            "every system tried: --shared --missing ignore"
+        )
     return doubts
 
 
