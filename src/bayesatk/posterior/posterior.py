@@ -38,11 +38,15 @@ _MAX_POINTS_TIMES_CELLS = (1.2e5, 8e5)
 _MIN_MAX_POINTS = ((200, 4000), (200, 3000))
 _MAX_POINTS_BY_QUESTION = 1000  # for moments by question, with covariates or groups
 _MAX_POINTS_SCORED = 1500  # with scored categories, and for each law's hyperparameters there
-# Intervals come from draws of p up to so many questions, and where means are very skewed.
+# Intervals come from draws of p up to so many questions, and where means are very skewed from
+# draws of those questions that make them so.
 _MAX_QUESTIONS_DRAWN = 25
-_MAX_QUESTIONS_SKEWED = 2000
-# Skewness given the points, in sds, up to which intervals from matched gammas were validated.
-_SKEWNESS_MAX = 0.5
+# Skewness given the points, in sds, up to which intervals from matched gammas were validated: ends
+# are off by 1% of the width, typically. Where more than 200 questions would be drawn, few draws are
+# affordable, whose own error is larger up to a skewness of 1.
+_SKEWNESS_MAX, _SKEWNESS_MAX_OF_MANY = 0.5, 1.0
+_MAX_QUESTIONS_WITH_MANY_DRAWS = 200
+_SKEWNESS_POINTS = 50  # of each law, at which questions are ordered by their skewness
 _INTERVAL_DRAWS = (2000, 10_000, 20_000)  # minimum, maximum, and maximum with few questions
 _MAX_P_FOR_INTERVALS = 2e6  # success probabilities drawn for the ends of intervals
 # Success probabilities drawn for means: with cumulants as the alternative, where questions are
@@ -459,7 +463,7 @@ class Posterior:
         overall, ends = self.whole, [_value_range(metric) for metric in self.metrics]
         questions, targets = len(self.model.cells.which), range(overall.mean.shape[2])
         from_draws = np.zeros(overall.mean.shape[1:], bool)
-        from_draws[:, 0] = self._drawn
+        from_draws[:, 0] = self._skewed & self._drawn.any()
         if self.model.resampled:
             from_draws[:, 1:] = True
         convolved = np.zeros_like(from_draws)
@@ -471,9 +475,8 @@ class Posterior:
         if from_draws.any():
             max_draws = _INTERVAL_DRAWS[2 if questions <= _MAX_QUESTIONS_DRAWN else 1]
             width = 1.0 if self.model.scores is None else max(1.0, len(self.model.scores) / 4.0)
-            size = int(
-                np.clip(_MAX_P_FOR_INTERVALS / (questions * width), _INTERVAL_DRAWS[0], max_draws)
-            )
+            values = max(float(self.model.cells.count @ self._drawn), 1.0) * width
+            size = int(np.clip(_MAX_P_FOR_INTERVALS / values, _INTERVAL_DRAWS[0], max_draws))
             drawn = self.draw(
                 size, np.random.default_rng(_INTERVAL_SEED), False, alone=True
             ).metrics
@@ -533,7 +536,7 @@ class Posterior:
         return weighted_mean_distribution(values, *self._betas[2:], _value_range(metric))
 
     @cached_property
-    def _drawn(self) -> Flags:
+    def _skewed(self) -> Flags:
         """Metrics whose means over questions are no matched gammas: of few, or of saturated ones.
 
         A question's weight counts, and skewness as far as points leave a mean unknown. Draws of
@@ -542,17 +545,73 @@ class Posterior:
         model, metrics = self.model, len(self.metrics)
         if model.pooling == "complete":
             return np.zeros(metrics, bool)
-        cells = model.cells
-        share = cells.question_share * cells.share[cells.group[cells.which]]
-        if (share.sum() ** 2) <= _MAX_QUESTIONS_DRAWN * (share @ share):
+        if self._few_questions:
             return np.ones(metrics, bool)
-        costly = model.structured or model.judge is not None
-        if costly or len(share) > _MAX_QUESTIONS_SKEWED:
+        if model.structured or model.judge is not None:
             return np.zeros(metrics, bool)
-        variance, third = self.whole.values[:, :, 0, 1], self.whole.values[:, :, 0, 2]
-        left = self.weight @ variance / np.maximum(self.whole.total[1][:, 0], 1e-200)
+        cumulants = self.whole.values[:, :, 0, 1], self.whole.values[:, :, 0, 2]
+        return self._skewness_left(self.weight, *cumulants) > _SKEWNESS_MAX
+
+    @property
+    def _few_questions(self) -> bool:
+        """Whether so few questions count in means, by their weights, that these are no gammas."""
+        cells = self.model.cells
+        share = cells.question_share * cells.share[cells.group[cells.which]]
+        return bool(share.sum() ** 2 <= _MAX_QUESTIONS_DRAWN * (share @ share))
+
+    def _skewness_left(self, weight: Array, variance: Array, third: Array) -> Array:
+        """Skewness given the points, as far as these leave a mean unknown.
+
+        Of cumulants (points, ..., metrics) of means over these questions, or of parts of them.
+        """
+        left = np.tensordot(weight, variance, 1) / np.maximum(self.whole.total[1][:, 0], 1e-200)
         squares = skewness(variance, third).clip(-20.0, 20.0) ** 2
-        return np.asarray(left * (self.weight @ squares) > _SKEWNESS_MAX**2)
+        return np.sqrt(np.maximum(left * np.tensordot(weight, squares, 1), 0.0))
+
+    @cached_property
+    def _drawn(self) -> Flags:
+        """Cells whose p are drawn for means over questions; a gamma is matched to the other sum.
+
+        Where means are skewed, these are the questions that add most to the third cumulants, as
+        many as leave a sum of the others that is not.
+        """
+        cells = self.model.cells
+        size = len(cells.count)
+        if not self._skewed.any():
+            return np.zeros(size, bool)
+        if self._few_questions or self.model.resampled:
+            return np.ones(size, bool)
+        by_law = []
+        for law in self.parts:
+            points = law.points.at_most(_SKEWNESS_POINTS, lattice=True)
+            offset = np.zeros((len(points.theta), size, 1))
+            cumulants = self._given(law.fit).of_each(points.theta, offset)[0][:, :, 0, :, 1:]
+            by_law.append(
+                (law.share * points.weight, cumulants * cells.share_powers[1:].T[:, None])
+            )
+        weight, values = (np.concatenate(column) for column in zip(*by_law, strict=True))
+        third = np.tensordot(weight, np.abs(values[..., 1]), 1) / cells.count[:, None]
+        scale = np.maximum(self.whole.total[1][:, 0], 1e-200) ** 1.5
+        order = np.argsort(-(third / scale).max(axis=1))
+        others = np.cumsum(values[:, order[::-1]], axis=1)[:, ::-1]  # all from each on, in order
+        left = self._skewness_left(weight, others[..., 0], others[..., 1]).max(axis=1)
+        number, many = (
+            int(np.cumprod(left > bound).sum()) for bound in (_SKEWNESS_MAX, _SKEWNESS_MAX_OF_MANY)
+        )
+        affordable = int((cells.count[order].cumsum() <= _MAX_QUESTIONS_WITH_MANY_DRAWS).sum())
+        return np.isin(np.arange(size), order[: max(many, min(number, affordable))])
+
+    @cached_property
+    def _of_others(self) -> dict[str, Array]:
+        """Cumulants of sums over questions whose p are not drawn, at the points of each law."""
+        by_law = {}
+        for law in self.parts:
+            cells = law.fit.predictor.cells
+            others = replace(cells, share_powers=cells.share_powers * ~self._drawn)
+            predictor = replace(law.fit.predictor, cells=others)
+            moments = Metrics(predictor, self.metrics).at(law.points.theta, law.effects)
+            by_law[law.fit.name] = moments.by_group
+        return by_law
 
     def sd_under(self, prior: Any) -> Array:
         """Posterior sds under another prior, of the same laws; shape (metrics, targets)."""
@@ -841,42 +900,58 @@ class Posterior:
         return np.asarray((logs + self.model.states.log_ways)[row])
 
     def _group_means(
-        self, part: Part, place: Indices, offset: Array, rng: Rng,
-        keep_p: bool,
-    ) -> tuple[Array, Array | None]:  # fmt: skip
+        self, part: Part, place: Indices, offset: Array, rng: Rng, keep_p: bool
+    ) -> tuple[Array, Array | None]:
         """Means of metrics over questions of groups (draws, groups, metrics, 2), and p if kept.
 
         The second of the last axis are those of the bootstrap, where questions are drawn anew.
         """
-        model, cells = self.model, self.model.cells
-        theta, observation = part.points.theta[place], part.fit.predictor.observation
-        questions, size = len(cells.which), len(theta)
+        cells, questions, size = self.model.cells, len(self.model.cells.which), len(place)
         max_p = _MAX_P_DRAWN
-        if part.fit.predictor.has_group_effects or self._drawn.any():
+        if part.fit.predictor.has_group_effects:
             max_p = _MAX_P_WITH_EFFECTS
-        elif model.resampled:
+        elif self.model.resampled:
             max_p = _MAX_P_BOOTSTRAPPED
-        if not keep_p and size * questions > max(max_p, size * _MAX_QUESTIONS_DRAWN):
-            return self._matched_means(part, place, offset, rng), None
+        drawn = self._drawn[cells.which]
+        if keep_p or size * questions <= max(max_p, size * _MAX_QUESTIONS_DRAWN):
+            drawn = np.ones(questions, bool)
+        elif size * drawn.sum() > _MAX_P_WITH_EFFECTS or not drawn.any():
+            means = self._matched_means(part, part.moments.by_group, place, offset, rng)
+            return np.clip(means, *self._range), None
         # In an order of their own, so that the order of the questions changes nothing.
         order = np.lexsort((cells.questions_tried, cells.question_share, cells.which))
-        cell = cells.which[order]
+        order = order[drawn[order]]
+        means, p = self._drawn_means(part, place, offset, order, rng, keep_p)
+        if not drawn.all():
+            means += self._matched_means(part, self._of_others[part.fit.name], place, offset, rng)
+        # Sums of shares may round to more than one.
+        return np.clip(means, *self._range), p[:, np.argsort(order)] if keep_p else None
+
+    def _drawn_means(
+        self, part: Part, place: Indices, offset: Array, questions: Indices, rng: Rng, keep_p: bool
+    ) -> tuple[Array, Array]:
+        """Return sums of metrics over these questions, as `_group_means` does, and p if kept."""
+        model, cells, size = self.model, self.model.cells, len(place)
+        theta, observation = part.points.theta[place], part.fit.predictor.observation
+        cell = cells.which[questions]
         state, group = cells.state[cell], cells.group[cell]
         means = np.zeros((size, cells.groups, len(self.metrics), 2))
-        total, p_by_block = np.zeros((size, cells.groups)), []
+        total, p_by_block = np.zeros((size, cells.groups)), [np.zeros((size, 0))]
         means_at_nodes = (
-            isinstance(observation, Levels) and not keep_p and questions > _MAX_QUESTIONS_DRAWN
+            isinstance(observation, Levels)
+            and not keep_p
+            and len(cells.which) > _MAX_QUESTIONS_DRAWN
         )
         width = 1 if model.scores is None or means_at_nodes else len(model.scores)
         step = max(1, _MAX_FLOATS_PER_BLOCK // (size * width))
-        for start in range(0, questions, step):
+        for start in range(0, len(questions), step):
             span = slice(start, start + step)
             share = np.zeros((len(state[span]), cells.groups))
-            share[np.arange(len(share)), group[span]] = cells.question_share[order[span]]
+            share[np.arange(len(share)), group[span]] = cells.question_share[questions[span]]
             factors, moved = [np.ones((1, 1))], offset[:, cell[span]]
             if model.resampled:
                 factors.append(rng.standard_exponential((size, len(share))))
-                factors[1] *= cells.questions_tried[order[span]]
+                factors[1] *= cells.questions_tried[questions[span]]
                 total += factors[1] @ share
             if isinstance(observation, Levels) and means_at_nodes:
                 means[..., : len(factors)] += observation.draw_means(
@@ -890,8 +965,7 @@ class Posterior:
                 means[..., j] += self._sums(p, share, factor)
         if model.resampled:
             means[..., 1] /= np.where(total > 0.0, total, np.nan)[..., None]
-        means = np.clip(means, *self._range)  # sums of shares may round to more than one
-        return means, np.concatenate(p_by_block, axis=1)[:, np.argsort(order)] if keep_p else None
+        return means, np.concatenate(p_by_block[keep_p:], axis=1)
 
     def _sums(self, p: Array, share: Array, factor: Array) -> Array:
         """Return sums of metrics over questions with probabilities p, by group."""
@@ -901,11 +975,12 @@ class Posterior:
         credits = [metric.credit for metric in self.metrics]
         return latent_means(credits, p, share, None if factor.size == 1 else factor)
 
-    def _matched_means(self, part: Part, place: Indices, offset: Array, rng: Rng) -> Array:
-        """Draw means over very many questions from gammas with their cumulants at each point."""
+    def _matched_means(
+        self, part: Part, by_group: Array, place: Indices, offset: Array, rng: Rng
+    ) -> Array:
+        """Draw sums over very many questions from gammas with their cumulants at each point."""
         cells, theta = self.model.cells, part.points.theta[place]
-        correlation = self._correlation
-        cumulants = part.moments.by_group[place]
+        correlation, cumulants = self._correlation, by_group[place]
         if part.fit.predictor.has_group_effects:
             cumulants = cumulants.copy()
             for rows in part.fit.predictor.blocks(theta, 6 * len(self.metrics)):
@@ -913,18 +988,16 @@ class Posterior:
         noise = np.stack([
             _correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
         ], axis=1)  # fmt: skip
-        means = np.empty((*noise.shape, 2))
-        low, high = (ends[:, 0] for ends in self._range)
-        drawn = matched_quantiles(noise, *np.moveaxis(cumulants[..., 0, :], -1, 0))
-        means[..., 0] = np.clip(drawn, low, high)
+        means = np.zeros((*noise.shape, 2))
+        means[..., 0] = matched_quantiles(noise, *np.moveaxis(cumulants[..., 0, :], -1, 0))
         if self.model.resampled:
             centre, variance = (cumulants[..., 1, j] for j in (0, 1))
             between = np.sqrt(np.maximum(variance - cumulants[..., 0, 1], 0.0))
             bootstrap_noise = np.stack([
                 _correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
             ], axis=1)  # fmt: skip
-            means[..., 1] = drawn + centre - cumulants[..., 0, 0] + between * bootstrap_noise
-            means[..., 1] = np.clip(means[..., 1], low, high)
+            means[..., 1] = means[..., 0] + centre - cumulants[..., 0, 0]
+            means[..., 1] += between * bootstrap_noise
         return means
 
     @cached_property
