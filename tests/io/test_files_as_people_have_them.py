@@ -393,6 +393,65 @@ PROPOSED = {
         "model,task,date,passed  a,x,2026-03-01,1  a,x,2026-03-02,0  a,y,2026-03-01,1"
         "  a,y,2026-03-02,1", [("if it tells the trials apart", "columns")], "x 1/2, y 2/2",
     ),
+    "a judge and a person called otherwise": Table(  # people marked a few trials
+        "model,task,run,auto_grade,gold_check  m,x,0,1,1  m,x,1,1,0  m,y,0,0,  m,y,1,1,",
+        [("if 'auto_grade' is what a judge says and 'gold_check' the truth", "truth", "columns")],
+        "x 2/2, y 1/2",
+    ),
+    "a person beside marks of a usual name": Table(
+        "model,task,run,correct,human_label  m,x,0,1,1  m,x,1,1,0  m,y,0,0,  m,y,1,1,",
+        [("'human_label' holds marks as well and is left out", "truth")], "x 2/2, y 1/2",
+    ),
+    "predictions and labels of 0 and 1": Table(
+        "model,id,prediction,label  m,x,0,0  m,y,1,0  m,z,1,1",
+        [("right where 'prediction' equals 'label'", "columns")], "x 1/1, y 0/1, z 1/1",
+    ),
+    "lists of marks in a field of an unusual name": Table(
+        [{"task_id": "x", "results": [True, False]}, {"task_id": "y", "results": [True, True]}],
+        [("Marks are in 'results'", "columns")], "x 1/2, y 2/2", name="runs.jsonl",
+    ),
+    "ids and marks within objects": Table(
+        [{"model": "m", "doc": {"id": q, "text": "?"}, "metrics": {"acc": (q + t) % 2}}
+         for q in (1, 2) for t in (0, 1, 1)],
+        [("come more than once are in 'doc.id'", "columns")], "1 1/3, 2 2/3", name="runs.jsonl",
+    ),
+    "counts of systems side by side that no name says": Table(
+        "question,gpt,claude  x,1,3  y,5,1  z,0,2",
+        [("each number counts successes of 5 trials", "columns")],
+        "gpt: x 1/5, y 5/5, z 0/5; claude: x 3/5, y 1/5, z 2/5",
+    ),
+    "numbers of successes and a total": Table(
+        "model,suite,correct,total  a,x,3,5  a,y,4,5  b,x,0,5  b,y,5,5",
+        [("Counts or rates may be in", "columns")], "a: x 3/5, y 4/5; b: x 0/5, y 5/5",
+    ),
+    "the only column that is left holds the scores": Table(
+        "model,doc,perplexity  a,x,4.5  a,y,2.5  b,x,3.5  b,y,1.25",
+        [("Scores may be in 'perplexity'", "columns", "scores", "better")],
+    ),
+    "rates that are rounded": Table(
+        "model,task,rate_,n  a,x,0.71,14042  a,y,0.55,1319",
+        [("rounded to 2 decimals: 0.71 of 14042 trials may be 70 successes more or less than 9970",
+          {})],
+        "x 9970/14042, y 725/1319",
+        options={"columns": {"rate": "rate_", "trials": "n"}},
+    ),
+    "suites under the same trials": Table(
+        "model,subset,question_id,seed,correct  a,p,1,0,1  a,p,1,1,1  a,r,1,0,0  a,r,1,1,1",
+        [("must occur once.*if ids are of several suites", "columns")], "p / 1 2/2, r / 1 1/2",
+    ),
+    "a row of the total": Table(
+        "task,passed  x,1  y,0  TOTAL,1",
+        [("question 'TOTAL' is called as a summary of the others", {})],
+        "x 1/1, y 0/1, TOTAL 1/1",
+    ),
+    "marks by system and question in a JSON object": Table(
+        {"a": {"x": [1, 0], "y": [1, 1], "z": [0, 0]}, "b": {"x": [0, 1], "y": [1, 0], "z": [1]}},
+        [], "a: x 1/2, y 2/2, z 0/2; b: x 1/2, y 1/2, z 1/1", name="runs.json",
+    ),
+    "marks by question and system in a JSON object": Table(
+        {"results": {"x": {"a": 1, "b": 0}, "y": {"a": True, "b": True}, "z": {"a": 0, "b": 1}}},
+        [], "a: x 1/1, y 1/1, z 0/1; b: x 0/1, y 1/1, z 1/1", name="runs.json",
+    ),
     "marks and nothing else": Table(
         "correct  1  0  1", [("one question column", "columns")], "all rows 2/3",
     ),

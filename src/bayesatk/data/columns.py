@@ -356,9 +356,13 @@ def counts_of_rates(table: Columns) -> Columns:
     rates, trials = (np.array(read[role], float) for role in ("rate", "trials"))
     whole = 100.0 if (rates > 1.0).any() else 1.0
     counts = rates / whole * trials
-    # Rates may be rounded: the number of successes may miss a whole number by 0.2.
-    fit = (trials >= 1) & (trials == np.round(trials))
-    fit &= (counts >= 0.0) & (counts <= trials) & (np.abs(counts - np.round(counts)) <= 0.2)
+    texts = [str(value).rstrip() for value in table.listed("rate")]
+    decimals = max(len(text.rstrip("%").partition(".")[2]) for text in texts)
+    in_percent = whole > 1.0 or texts[0].endswith("%")
+    rounding = 0.5 * 10.0**-decimals / (100.0 if in_percent else 1.0) * trials  # in successes
+    fit = (trials >= 1) & (trials == np.round(trials)) & (counts >= 0.0) & (counts <= trials)
+    missed = np.abs(counts - np.round(counts))
+    fit &= missed <= np.maximum(rounding, 0.2)  # of a whole number
     if not fit.all():
         row = int(np.argmin(fit))
         raise OutcomeError(
@@ -371,6 +375,15 @@ def counts_of_rates(table: Columns) -> Columns:
             Argument("scores", "numbers", "tally"), ".",
         )  # fmt: skip
     kind = "percent" if whole > 1.0 else "share"
+    is_rounded = (missed > 1e-6 * trials) & (rounding > 0.5)
+    if is_rounded.any():
+        row = int(is_rounded.argmax())
+        doubt = (
+            f"column {column!r} is rounded to {decimals} decimals: {texts[row]} of {trials[row]:g} "
+            f"trials may be {rounding[row]:.0f} successes more or less than {counts[row]:.0f}, as "
+            "which it is read; give the successes, or more decimals",
+        )
+        table = replace(table, doubts=(*table.doubts, doubt))
     table = table.with_column("trials", table.roles["trials"], trials.astype(int).tolist())
     successes = np.round(counts).astype(int).tolist()
     return table.without("rate").with_column("successes", f"{column} ({kind})", successes)

@@ -27,6 +27,7 @@ from bayesatk.data.long_form import (
 )
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import READERS
+from bayesatk.data.role_doubts import summary_doubt
 from bayesatk.data.roles import (
     COUNTS,
     MAX_SCANNED_ROWS,
@@ -337,7 +338,8 @@ class Counter:
                 "they groups of questions, of which each was tried once?"
             )
             long = replace(long, notes=(*long.notes, note))
-        for doubt in table.doubts:
+        summaries = summary_doubt("system", systems), summary_doubt("question", questions)
+        for doubt in filter(None, (*table.doubts, *summaries)):
             long = long.doubted(*doubt)
         return long
 

@@ -18,9 +18,11 @@ from bayesatk.data.roles import (
     PROMPT_NAMES,
     REFERENCE_NAMES,
     ROLES,
+    TRUTH,
     Sample,
     as_tuple,
     columns_of,
+    is_truth_name,
     last_part,
     normalized_name,
     usual_names,
@@ -265,17 +267,22 @@ def _row_number_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) 
 
 
 def _other_marks_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
-    """Return a doubt if columns beside an outcome of an unusual name hold marks as well.
+    """Return a doubt if columns beside the outcome hold marks as well.
 
-    They may be other systems where none is known, or other trials where names differ in a number.
+    They may be the truth if they are called so; beside an outcome of an unusual name, other systems
+    where none is known, or other trials where names differ in a number.
     """
     outcome = roles.get("outcome")
     if isinstance(outcome, tuple) or not sample.are_marks(outcome):
         return ()
-    if last_part(outcome) in usual_names("outcome"):
-        return ()
     stem = str(outcome).rstrip("0123456789")
     others = [name for name in unused if sample.are_marks(name) and len(sample.distinct(name)) > 1]
+    for name in filter(is_truth_name, others if TRUTH not in roles else ()):
+        return (f"{shown(name)} holds marks as well and is left out; is it the truth, where "
+                f"{shown(outcome)} is what a judge says? Then name it: ",
+                Argument(TRUTH, name, "tally"), ".")  # fmt: skip
+    if last_part(outcome) in usual_names("outcome"):
+        return ()
     same_stem = [name for name in others if str(name).rstrip("0123456789") == stem]
     together: list[Any] = [Argument("columns", {"outcome": [outcome, *(same_stem or others)]})]
     if same_stem and "trial" not in roles:
@@ -300,6 +307,23 @@ def _answer_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
                     Argument("columns", {"answer": outcome, "reference": name}), ".",
                     )  # fmt: skip
     return ()
+
+
+def summary_doubt(role: str, labels: Labels) -> Doubt:
+    """Return a doubt if one of several systems or questions is called as a summary of the others.
+
+    Examples
+    --------
+    >>> summary_doubt("question", ["q1", "q2", "TOTAL"])[0][:35], summary_doubt("question", ["all"])
+    ("question 'TOTAL' is called as a sum", ())
+    """
+    called = [label for label in labels if isinstance(label, str) and re.fullmatch(
+        "((grand|sub|macro|micro|weighted)[ _-]?)?(totals?|overall|averages?|avg|mean|sum|all)",
+        label.strip().lower())]  # fmt: skip
+    if not called or len(labels) < 3:
+        return ()
+    return (f"{role} {shown(called[0])} is called as a summary of the others, and is read as one "
+            "of them; if it is a summary, remove it from the file.",)  # fmt: skip
 
 
 def ways_to_tell_trials_apart(

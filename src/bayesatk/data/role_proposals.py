@@ -196,32 +196,31 @@ def _readings_of(
     ]  # fmt: skip
     if judged:
         return judged[:_MAX_ALTERNATIVES] + each
-    each *= len(columns) <= _MAX_ALTERNATIVES
     as_systems, wide = "is a system", (Argument("wide", True),)
     beside = [name for name in columns if name in sample.names]
-    numbered = all(str(name)[-1].isdecimal() for name in beside)
-    readings = []
     keys = columns_of(roles, "question", "trial")
-    if len(beside) > 1 and of_file and sample.tell_apart(keys):
-        if kind == "scores" and "system" in roles:
-            return each
+    are_scores = kind == "scores"
+    readings = []
+    if len(beside) > 1 and of_file and sample.tell_apart(keys) and not (
+        are_scores and "system" in roles
+    ):  # fmt: skip
         readings = [Reading({"outcome": beside}, f"each column of {kind} {as_systems}", wide)]
         numbers = [number_of(text) or 0.0 for name in beside for text in sample.distinct(name)]
-        if kind == "scores" and all(map(float.is_integer, numbers)):
+        if are_scores and all(map(float.is_integer, numbers)):
             counts = {"successes": beside, "trials": int(max(numbers))}
             most = f"each number counts successes of {int(max(numbers))} trials, or of more"
             readings += [Reading(counts, most)]
-        if numbered and len(stems) > 1:
+        if len(stems) > 1 and all(str(name)[-1].isdecimal() for name in beside):
             rows = "write a row for each system and question"
             readings[0] = readings[0]._replace(
                 when=f"{readings[0].when} (of numbered trials of several systems, {rows})"
             )
-        elif kind == "marks" and "trial" not in roles:
+        elif not are_scores and "trial" not in roles:
             readings += [Reading({"outcome": beside}, "each is a trial")]
     fields = Counter(str(name).rpartition(".")[2] for name in columns if "." in str(name))
     readings += [Reading({"outcome": field}, f"each object {as_systems}", wide)
                  for field, objects in fields.items() if objects > 1 and of_file]  # fmt: skip
-    return readings + each
+    return readings + each * (not readings or len(columns) <= _MAX_ALTERNATIVES)
 
 
 def _has_several_rows_each(sample: Sample, roles: Mapping[str, Any]) -> bool:
@@ -259,8 +258,8 @@ def _is_measurement(name: Any) -> bool:
 
 
 def _are_numbers(sample: Sample, name: Any) -> bool:
-    """Return whether a column holds numbers or percentages alone."""
-    return None not in map(share_of, sample.distinct(name))
+    """Return whether a column holds numbers or percentages alone, perhaps with decimal commas."""
+    return None not in [share_of(text.replace(",", ".")) for text in sample.distinct(name)]
 
 
 def _is_balanced(sample: Sample, name: Any) -> bool:
@@ -294,8 +293,8 @@ def _likely_systems(sample: Sample, roles: Mapping[str, Any], free: Labels) -> l
 def _likely_questions(sample: Sample, free: Labels, system: Labels) -> tuple[list[Any], bool]:
     """Return the columns that may be questions, and whether their values come more than once.
 
-    By their names; else by their values, the column with the most of them if each is in as many
-    rows; else all that hold no measurements.
+    By their names; else by their values, if each is in as many rows, of the column with the most
+    first; else all that hold no measurements.
     """
     labels = [
         name for name in free
@@ -308,9 +307,10 @@ def _likely_questions(sample: Sample, free: Labels, system: Labels) -> tuple[lis
            or last_part(name) in usual_names("question")]  # fmt: skip
     if ids or not repeated:
         return ids or [name for name in labels if _hold_labels(sample, name)], bool(ids)
-    most = max(repeated, key=lambda name: len(sample.distinct(name)))
-    if _is_balanced(sample, most) and len(sample.distinct(most)) > 4:
-        return [most], True
+    balanced = [name for name in repeated
+                if _is_balanced(sample, name) and len(sample.distinct(name)) > 4]  # fmt: skip
+    if balanced:
+        return sorted(balanced, key=lambda name: -len(sample.distinct(name))), True
     return [name for name in repeated if _hold_labels(sample, name)], False
 
 

@@ -38,7 +38,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "question question_id task_id task item item_id problem problem_id sample_id doc_id "
         "problem_idx instance_id example_id prompt_id query_id id",
         "case case_id test_id test_case scenario scenario_id task_name test_name name task_index "
-        "ng_task_index instance utterance utterance_id doc qid q (key)",
+        "ng_task_index instance utterance utterance_id qid q (key)",
         "prompt input user_input instruction inputs query",
     ),
     "trial": (
@@ -228,7 +228,7 @@ class Sample:
         >>> Sample([*marks], marks).truths([*marks])
         ['expert']
         """
-        named = [name for name in marked if _TRUTH_NAME.search(last_part(name))]
+        named = [name for name in marked if is_truth_name(name)]
         found = named or [name for name in marked if "" in self.cells[name]]
         return found if len(found) < len(marked) else []
 
@@ -253,7 +253,7 @@ class Sample:
         marks = [
             name for name, texts in zip(self.cells, map(self.distinct, self.cells), strict=True)
             if (self.are_marks(name, in_lists=True) or _are_words_of_marks(texts))
-            and not RATE_NAME.search(last_part(name))
+            and (not RATE_NAME.search(last_part(name)) or {*texts} == {"0", "1"})
         ]  # fmt: skip
         usual = usual_names("outcome")
         unlabelled = [name for name in marks if last_part(name) not in usual_names(*LABELS)]
@@ -278,7 +278,7 @@ class Sample:
 
         So are the numbers of two trials of a question; marks are not.
         """
-        for key in self.names:
+        for key in self.names if len(self.distinct(name)) == 2 else ():
             rows = Counter(self.rows([key, name]))
             groups = {value for value, _ in rows if key != name}
             if len(groups) >= 3 and len(rows) == 2 * len(groups) and len({*rows.values()}) == 1:
@@ -345,6 +345,17 @@ def usual_columns(role: str, names: Labels, taken: Collection[Any] = ()) -> list
         [name for name in free if normalized_name(name) in line.split()] for line in ROLES[role]
     )
     return next(filter(None, by_line), [])
+
+
+def is_truth_name(name: object) -> bool:
+    """Whether a column is called as marks that people gave."""
+    return bool(_TRUTH_NAME.search(last_part(name)))
+
+
+def is_outcome_name(name: object) -> bool:
+    """Whether a column is called as marks or rates of success are."""
+    last = last_part(name)
+    return last in usual_names("outcome") or bool(MARK_NAME.search(last) or RATE_NAME.search(last))
 
 
 def is_better_lower(name: object) -> bool:

@@ -24,7 +24,15 @@ import pandas as pd
 from bayesatk._tools.messages import Argument
 from bayesatk.data import long_tables
 from bayesatk.data.columns import Columns, Picked
-from bayesatk.data.roles import KEY, MAX_SCANNED_ROWS, Sample, normalized_name, usual_names
+from bayesatk.data.roles import (
+    KEY,
+    MAX_SCANNED_ROWS,
+    Sample,
+    is_outcome_name,
+    normalized_name,
+    trial_columns,
+    usual_names,
+)
 from bayesatk.data.validation import (
     NumberScale,
     OutcomeError,
@@ -168,10 +176,41 @@ def _records_of_document(file: BinaryIO, records: str | None) -> Iterator[tuple[
             records_key = key
             yield number, record
     if records_key is None:
-        within = [key for key, shapes in by_key.items() if _are_keyed(shapes)]
-        if not within:
-            raise _no_records(None, arrays)
-        yield from _records_at(file, within[-1])
+        yield from _records_by_key(file, by_key, arrays)
+
+
+def _records_by_key(
+    file: BinaryIO, shapes_by_key: Mapping[str, Sequence[Any]], arrays: Sequence[str]
+) -> Iterator[tuple[int, Any]]:
+    """Yield the records of a document that has them by key, not in an array."""
+    for key, shapes in shapes_by_key.items():
+        if len(shapes) > 1 and all(isinstance(shape, frozenset) for shape in shapes):
+            yield from _marks_by_system_and_question(_records_at(file, key), shapes)
+            return
+    within = [key for key, shapes in shapes_by_key.items() if _are_keyed(shapes)]
+    if not within:
+        raise _no_records(None, arrays)
+    yield from _records_at(file, within[-1])
+
+
+def _marks_by_system_and_question(
+    records: Iterable[tuple[int, Any]], shapes: Sequence[Collection[str]]
+) -> Iterator[tuple[int, Any]]:
+    """Yield a record for each member of objects of marks by key; systems are fewer than questions.
+
+    Examples
+    --------
+    >>> records = [(0, {KEY: "gpt", "q0": [1, 0], "q1": [1, 1]})]
+    >>> next(_marks_by_system_and_question(records, [["q0", "q1"]]))
+    (0, {'system': 'gpt', 'question': 'q0', 'outcome': [1, 0]})
+    """
+    outer, inner = "system", "question"
+    if len(shapes) > len({*itertools.chain(*shapes)}):
+        outer, inner = inner, outer
+    for number, record in records:
+        for name, marks in record.items():
+            if name != KEY:
+                yield number, {outer: record[KEY], inner: name, "outcome": marks}
 
 
 def _records_at(file: BinaryIO, place: str) -> Iterator[tuple[int, Any]]:
@@ -199,14 +238,20 @@ def _members_of_part(parts: Iterable[tuple[str, Any, Any]]) -> Iterator[Any]:
 
 
 def _shape(value: object) -> object:
-    """Return the set of keys of an object, any other value as it is."""
-    return set(value) if isinstance(value, dict) else value
+    """Return the set of keys of an object, frozen if it holds marks by key; else the value."""
+    if not isinstance(value, dict):
+        return value
+    lists = (mark if isinstance(mark, list) else [mark] for mark in value.values())
+    marks = [mark for mark in itertools.chain(*lists) if mark is not None]
+    hold_marks = len(value) > 1 and bool(marks) and all(mark in (0, 1) for mark in marks)
+    named = any(is_outcome_name(name) for name in value) or trial_columns([*value])
+    return frozenset(value) if hold_marks and not named else set(value)
 
 
 def _are_keyed(values: Sequence[Any]) -> bool:
     """Return whether shapes are those of records by key: objects with a common key, or marks."""
-    if len(values) > 1 and all(isinstance(value, set) for value in values):
-        return bool(set.intersection(*values))
+    if len(values) > 1 and all(isinstance(value, set | frozenset) for value in values):
+        return bool(frozenset.intersection(*map(frozenset, values)))
     return len(values) > 1 and all(map(_are_marks, values))
 
 
