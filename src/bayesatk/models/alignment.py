@@ -73,7 +73,10 @@ def dimensions(values: xr.DataArray, labels: Labels, argument: str) -> dict[str,
 def _remedy(absent: set[str]) -> str:
     if absent == {"system"}:
         return "If the draws are of one system, name it: system='...'."
-    return "In PyMC: pm.Deterministic('p', ..., dims='question')."
+    return (
+        "In PyMC: pm.Deterministic('p', ..., dims='question'), of several systems "
+        "dims=('system', 'question')."
+    )
 
 
 def places(
@@ -107,5 +110,6 @@ def places(
     raise ArgumentError(
         argument, f" must have the {len(wanted)} labels of the data along {name!r}, or none; got "
         f"{size}: {labels[:3]}..., where the data have {list(wanted)[:3]}.... Build the model with "
-        f"coords={{'{dim}': ", Argument("data"), f".dataset['{dim}'].values}}.",
+        f"coords={{'{dim}': ", Argument("data"), f".dataset['{dim}'].values}}"
+        + f" and dims= that name {dim!r}" * (name != dim) + ".",
     )  # fmt: skip

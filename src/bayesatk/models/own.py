@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import gammaincc, logit, xlog1py, xlogy
+from scipy.optimize import linear_sum_assignment
+from scipy.special import logit, xlog1py, xlogy
 
 from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.messages import ArgumentError, proper_probability
@@ -20,7 +21,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.roles import GROUP
 from bayesatk.data.study import Study, as_marked
 from bayesatk.metrics.category_credit import reachable
-from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse
+from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse, without_costs
 from bayesatk.models.alignment import SAMPLE_DIMS, Labels, aligned, dimensions, places
 from bayesatk.models.mixing import mixing_notes
 from bayesatk.models.question_means import Shares, SystemMetrics, stored
@@ -132,7 +133,8 @@ def from_draws(
     """
     posterior, requested = _posterior_of(trace), _judged_metrics(metrics)
     proper_probability("ci_prob", ci_prob, 0.95)
-    outcomes = _outcomes_of(data, posterior, p, system)
+    traced_p, outcomes = _draws_of_p(posterior, p), as_marked(data)
+    outcomes = outcomes if system is None else outcomes.sel(system=system)
     group, lines = _new_questions(trace, new, outcomes)
     study = Study(
         outcomes=outcomes, metrics=requested, pooling="own", prior=None, ci_prob=float(ci_prob),
@@ -140,9 +142,9 @@ def from_draws(
     )  # fmt: skip
     axes = ("system", "question", *study.scale.axes)
     labels = {name: outcomes.dataset[name].values.tolist() for name in axes}
-    drawn, new_p = _probabilities(aligned(posterior[p], labels, "p"), p), None
+    drawn, new_p = _probabilities(aligned(traced_p, labels, "p"), p), None
     if group is not None:
-        new_p = _by_system(group[new], new, labels, posterior[p])
+        new_p = _by_system(group[new].astype(float), new, labels, traced_p)
         lines += _noise_note(study, new_p)
     generator, seed = resolve_rng(rng)
     metric_draws = _metrics(study, drawn, new_p, generator)
@@ -169,44 +171,64 @@ def _posterior_of(trace: object) -> xr.Dataset:
     if not isinstance(trace, xr.DataTree) or "posterior" not in trace.children:
         raise ArgumentError(
             "trace", " must be a DataTree with the group 'posterior', as pm.sample() returns; got "
-            f"{type(trace).__name__}. Arrays become one by "
-            "az.from_dict({'posterior': {'p': array}}), dimensions (chain, draw, question).",
+            f"{type(trace).__name__}. An array (chain, draw, question) becomes one by "
+            "az.from_dict({'posterior': {'p': array}}), a Dataset by "
+            "xr.DataTree.from_dict({'posterior': dataset}).",
         )  # fmt: skip
     return trace["posterior"].to_dataset()
 
 
 def _judged_metrics(metrics: MetricSpec) -> tuple[Metric, ...]:
-    requested = parse(metrics)
+    judged, costs = without_costs(metrics)
+    requested = parse(judged)
     check_sizes(requested)
     without_p = [metric.label for metric in requested if metric.voted]
+    without_p += [metric.label for metric in costs]
     if without_p:
         raise ArgumentError(
             "metrics", " must judge trials, which have success probabilities; got "
-            f"{', '.join(without_p)}. bayesatk.evaluate has a model of answers.",
+            f"{', '.join(without_p)}. Votes and costs are metrics of bayesatk.evaluate.",
         )  # fmt: skip
     return requested
 
 
-def _outcomes_of(data: object, posterior: xr.Dataset, p: str, system: object) -> Outcomes:
-    """Return the data of the systems that the draws are of."""
+def _draws_of_p(posterior: xr.Dataset, p: str) -> xr.DataArray:
+    """Return the variable of the success probabilities, in double precision."""
     if p not in posterior:
         raise ArgumentError(
             "p", f" must name a variable of the posterior, {[*map(str, posterior)]!r:.200}; got "
             f"{p!r}. Name success probabilities in the model: pm.Deterministic({p!r}, ...).",
         )  # fmt: skip
-    outcomes = as_marked(data)
-    return outcomes if system is None else outcomes.sel(system=system)
+    values = posterior[p]
+    if any(values.sizes.get(dim, 0) == 0 for dim in SAMPLE_DIMS):
+        shape = dict(zip(map(str, values.dims), values.shape, strict=True))
+        raise ArgumentError(
+            "p", f" must have draws along the dimensions chain and draw; {p!r} has {shape}. Pass "
+            "what pm.sample() returns, before az.extract, or az.from_dict({'posterior': {'p': "
+            "array}}) of an array (chain, draw, question).",
+        )  # fmt: skip
+    return values.astype(float)
 
 
 def _probabilities(values: Array, name: str) -> Array:
     """Return the values, (draws, system, question, ...), if they are probabilities."""
+    drawn = values.reshape(-1, *values.shape[2:])
+    without = np.isnan(drawn).reshape(len(drawn), -1).any(axis=1).reshape(values.shape[:2])
     lowest, highest = float(values.min()), float(values.max())
-    if not (lowest >= 0.0 and highest <= 1.0):  # nor is NaN one
+    if without.any():
+        chains = np.flatnonzero(without.any(axis=1)).tolist()
         raise ArgumentError(
-            "p", f" must be a probability of every question; {name!r} is between {lowest:.4g} and "
-            f"{highest:.4g}. Of a logit take pm.Deterministic('p', pm.math.sigmoid(logit)).",
+            "p", f" must be a probability of every question; {name!r} is NaN in {without.sum()} of "
+            f"{without.size} draws, of the chains at {chains}. A question without trials has a "
+            "probability, too; of chains that failed keep the others: trace.isel(chain=[...]).",
         )  # fmt: skip
-    return values.reshape(-1, *values.shape[2:])
+    if lowest < 0.0 or highest > 1.0:
+        raise ArgumentError(
+            "p", f" must be a probability of every question; {name!r} is between {lowest!r} and "
+            f"{highest!r}. Of a logit take pm.Deterministic('p', pm.math.sigmoid(logit)), of "
+            "percentages p / 100.",
+        )  # fmt: skip
+    return drawn
 
 
 def _new_questions(
@@ -253,15 +275,16 @@ def _by_system(values: xr.DataArray, name: str, labels: Labels, p: xr.DataArray)
     ]
     if dim not in values.dims and len(labels["system"]) == 1:
         values = values.expand_dims(dim)
-    elif dim not in values.dims and further_dims:  # without names: in the order of p
-        values = values.rename({further_dims[0]: dim})
+    elif dim not in values.dims and values.shape[2:3] == (len(labels["system"]),):
+        values = values.rename({further_dims[0]: dim})  # without names: in the order of p
     same_sample = all(values.sizes.get(sample) == p.sizes[sample] for sample in SAMPLE_DIMS)
     if dim not in values.dims or not same_sample:
         shape = dict(zip(map(str, values.dims), values.shape, strict=True))
         raise ArgumentError(
             "new", " must have the chains and draws of p and, of several systems, their dimension "
-            f"{dim!r}; {name!r} has {shape}. Draw it with the same trace: "
-            f"pm.sample_posterior_predictive(trace, var_names=[{name!r}]).",
+            f"{dim!r} before that of the new questions; {name!r} has {shape}. Draw it with the "
+            f"same trace, pm.sample_posterior_predictive(trace, var_names=[{name!r}]), for each "
+            "system.",
         )  # fmt: skip
     values = values.isel({dim: places(values, dim, labels["system"], dim, "new")})
     drawn = _probabilities(values.transpose(*SAMPLE_DIMS, dim, ...).values, name)
@@ -306,60 +329,80 @@ def _noise_note(study: Study, new: list[Array]) -> list[str]:
     if worst <= _MAX_NOISE_SHARE and number > 1:
         return []
     wanted = max(int(np.ceil(number * worst / _MAX_NOISE_SHARE)), _MIN_NEW_QUESTIONS)
-    return [
+    finding = (
+        "One new question a draw shows how single questions vary, not how far their mean is known"
+        if number == 1 else
         f"{number} new questions a draw are few: {100 * worst:.0f}% of the sd for questions like "
-        f"these is their noise, if they are drawn independently. Give p_new {wanted} of them or "
-        "more, or the same evenly spread points in every draw (docs: My own PyMC model)."
+        "these is their noise, if they are drawn independently"
+    )  # fmt: skip
+    return [
+        f"{finding}. Give p_new {wanted} of them or more, or the same evenly spread points in "
+        "every draw (docs: My own PyMC model)."
     ]
 
 
 def _contradictions(study: Study, p: Array) -> list[str]:
-    r"""Return a note where counts are all but impossible under p: of a system, or of all together.
-
-    If n trials of each question succeed with probability p, sums over questions of y - n p and of
-    (p - mean p)(y - n p) have expectation zero and variances that are sums of weight^2 n p (1 - p).
-    Bernstein's inequality bounds the probability of sums as large as those of the data. The product
-    x of the bounds of S systems has the probability :math:`\Gamma(S, -\log x) / \Gamma(S)`
-    (Fisher). The mean over draws is a posterior predictive p-value or more than it.
-    """
+    """Return notes where counts are all but impossible under p, or fit p of another system."""
     if study.scale.axes:
         return []
     right, trials = _counts(study)
-    systems = [str(system) for system in study.outcomes.systems]
-    logs = np.zeros((2, len(systems), len(_thinned(p))))  # of totals, and of which are hard
-    totals = []
-    for index in range(len(systems)):
-        chances, y, n = _thinned(p[:, index]), right[index], trials[index]
-        expected = chances @ n / n.sum()
-        residual, variance = y - n * chances, n * chances * (1.0 - chances)
-        for kind, weight in enumerate((1.0, chances - expected[:, None])):
-            deviation = np.abs((weight * residual).sum(axis=1))
-            spread = (weight**2 * variance).sum(axis=1) + deviation / 3.0
-            exponent = 0.5 * deviation**2 / np.maximum(spread, np.finfo(float).tiny)
-            logs[kind, index] = np.minimum(np.log(2.0) - exponent, 0.0)
-        totals.append(f"{y.sum() / n.sum():.3f} did, where p expects {expected.mean():.3f}")
-    of_totals, of_questions = np.exp(logs).mean(axis=2) < _MIN_PVALUE
-    together = gammaincc(len(systems), -logs.sum(axis=1)).mean(axis=1) < _MIN_PVALUE
-    hard = "others than p expects are hard"
+    systems, draws = [str(system) for system in study.outcomes.systems], _thinned(p)
     findings = [
-        (name, total if total_is_odd else hard)
-        for name, total, total_is_odd, question_is_odd in zip(
-            systems, totals, of_totals, of_questions, strict=True
-        )
-        if total_is_odd or question_is_odd
+        f"{name}: counts are all but impossible if trials succeed with probability p (p-value "
+        f"below {_MIN_PVALUE:g}): {finding}. Check that"
+        for index, name in enumerate(systems)
+        if (finding := _impossible(draws[:, index], right[index], trials[index]))
     ]
-    if not findings and together.any():
-        by_system = "; ".join(
-            f"{name} {total}" for name, total in zip(systems, totals, strict=True)
+    others = _better_order(draws, right, trials)
+    swapped = [name for index, name in enumerate(systems) if others[index] != index]
+    if swapped:
+        fitting = ", ".join(systems[other] for index, other in enumerate(others) if other != index)
+        findings.append(
+            f"{', '.join(swapped)}: their counts are less probable by a factor of more than "
+            f"{1.0 / _MIN_PVALUE:,.0f} than if their p were those of {fitting}, in this order. "
+            "Check that"
         )
-        findings = [(", ".join(systems), by_system if together[0] else hard)]
     return [
-        f"{names}: counts are all but impossible if trials succeed with probability p (p-value "
-        f"below {_MIN_PVALUE:g}): {finding}. Check that systems and questions of the trace have "
-        "the labels and order of the data. If p is meant to differ from the trials, as of judges "
-        "that err, nothing is wrong."
-        for names, finding in findings
+        f"{finding} systems and questions of the trace have the labels and order of the data. If p "
+        "is meant to differ from the trials, as of judges that err, nothing is wrong."
+        for finding in findings
     ]
+
+
+def _impossible(p: Array, right: Array, trials: Array) -> str:
+    """Say how the counts of a system are all but impossible under p, (draws, question).
+
+    If n trials of each question succeed with probability p, sums over questions of y - n p and of
+    (p - mean p)(y - n p) have expectation zero and variances that are sums of weight^2 n p (1 - p).
+    Bernstein's inequality bounds the probability of sums as large as those of the data. Twice the
+    median of the p-values of all draws is a p-value (Rueger 1978), however they depend.
+    """
+    expected = p @ trials / trials.sum()
+    residual, variance = right - trials * p, trials * p * (1.0 - p)
+    p_values = []
+    for weight in (1.0, p - expected[:, None]):
+        deviation = np.abs((weight * residual).sum(axis=1))
+        spread = (weight**2 * variance).sum(axis=1) + deviation / 3.0
+        exponent = 0.5 * deviation**2 / np.maximum(spread, np.finfo(float).tiny)
+        p_values.append(4.0 * np.exp(-np.median(exponent)))
+    if p_values[0] < _MIN_PVALUE:
+        rate = right.sum() / trials.sum()
+        return f"{rate:.3f} did, where p expects {expected.mean():.3f}"
+    return "others than p expects are hard" if p_values[1] < _MIN_PVALUE else ""
+
+
+def _better_order(p: Array, right: Array, trials: Array) -> list[int]:
+    """Return for each system that whose p its counts fit, if not all fit their own about as well.
+
+    Of all assignments that with the largest sum of posterior mean log likelihoods, where this is
+    larger than that of the systems as they are by more than `_MIN_PVALUE` is below one.
+    """
+    p = np.clip(p, 1e-9, 1.0 - 1e-9)
+    success, failure = np.log(p).mean(axis=0), np.log1p(-p).mean(axis=0)
+    log_likelihood = right @ success.T + (trials - right) @ failure.T  # [counts of, p of]
+    own, order = np.arange(len(right)), linear_sum_assignment(log_likelihood, maximize=True)[1]
+    gain = (log_likelihood[own, order] - log_likelihood[own, own]).sum()
+    return (order if gain > -np.log(_MIN_PVALUE) else own).tolist()
 
 
 def _counts(study: Study) -> tuple[Array, Array]:
