@@ -8,7 +8,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from scipy.stats import betabinom, binom
+from scipy.stats import beta, betabinom, binom
 
 import bayesatk as bk
 
@@ -132,6 +132,7 @@ OPERATIONS = {
     "plot_curve": lambda fit: bk.plots.plot_curve(fit, "pass@"),
     "plot_systems": bk.plots.plot_systems,
     "plot_shrinkage": bk.plots.plot_shrinkage,
+    "plot_questions": bk.plots.plot_questions,
     "summary": lambda fit: az.summary(fit, var_names=["pass_at_k"]),
     "forest": lambda fit: az.plot_forest(fit, var_names=["pass_at_k"]),
 }
@@ -146,7 +147,6 @@ OF_PAIRS = {
 UNDEFINED = {
     "plan": lambda fit: bk.plan(fit, "pass@1", width=0.1),
     "criticise": bk.checks.criticise,
-    "question_table": bk.checks.question_table,
     "exact_loo": bk.checks.exact_loo,
     "log_evidence": bk.checks.log_evidence,
     "tail_exponent": bk.checks.tail_exponent,
@@ -322,6 +322,31 @@ def test_swapped_systems_are_noted_where_the_counts_of_each_are_possible() -> No
             assert re.match(
                 r"a, b: their counts are .* than if their p were those of b, a", found[0]
             )
+
+
+def test_questions_are_tabulated_from_the_draws() -> None:
+    """Of 4 trials and a uniform prior p is Beta(1 + c, 5 - c); both systems are independent."""
+    right = np.stack([[0, 1, 4], [2, 3, 3]])
+    p = np.random.default_rng(2).beta(1 + right, 5 - right, (4, 2500, 2, 3))
+    data = bk.tally(dict(zip("ab", right, strict=True)), trials=4)
+    fit = bk.from_draws(_trace(p, ("chain", "draw", "system", "question")), data, "pass@1", rng=1)
+    rows = bk.checks.question_table(fit)
+    law = beta(1 + right.ravel(), 5 - right.ravel())
+    np.testing.assert_allclose(rows["mean"], law.mean(), atol=0.01)
+    for column, end in (("ci_lower", 0.025), ("ci_upper", 0.975)):
+        np.testing.assert_allclose(rows[column], law.ppf(end), atol=0.02)
+    near_an_end = law.cdf(0.05) + law.sf(0.95)
+    np.testing.assert_allclose(rows["prob_saturated"], near_an_end, atol=0.02)
+    assert rows["influence"].isna().all()
+    # a is weaker: it solves at most as many of 4 new trials as b did.
+    weaker = bk.checks.question_table(fit, system="b")["prob_weaker"]
+    as_few = betabinom(4, 1 + right[0], 5 - right[0]).cdf(right[1])
+    np.testing.assert_allclose(weaker, as_few, atol=0.02)
+    pair = bk.checks.question_table(fit, system="b", other="a").set_index("question")
+    mean, variance = law.mean().reshape(2, 3), law.var().reshape(2, 3)
+    np.testing.assert_allclose(pair["difference"].sort_index(), mean[1] - mean[0], atol=0.02)
+    np.testing.assert_allclose(pair["sd"].sort_index() ** 2, variance.sum(axis=0), atol=0.003)
+    assert pair["part"].sum() == pytest.approx((mean[1] - mean[0]).mean(), abs=0.01)
 
 
 def test_draws_in_single_precision_are_those_in_double() -> None:

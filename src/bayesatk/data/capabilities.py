@@ -204,7 +204,6 @@ REFUSED = _pairs(
                 (
                     "criticise",
                     "plan",
-                    "question_table",
                     "evidence",
                     "tail_exponent",
                     "difficulty_plot",

@@ -38,12 +38,19 @@ class QuestionValues:
         Posterior of the metric of one question.
     influence : ndarray, shape (questions, 2)
         Posterior mean of the system's metric, less that without the question, on these questions
-        and on questions like these; NaN where it is the only question.
+        and on questions like these; NaN where it is the only question, and where the distribution
+        of difficulties is not known.
     """
 
     mean: Array
     variance: Array
     influence: Array
+
+    @classmethod
+    def of_draws(cls, values: Array) -> "QuestionValues":
+        """Return those of draws of the metric of each question, (draws, questions)."""
+        influence = np.full((values.shape[1], 2), np.nan)
+        return cls(values.mean(axis=0), values.var(axis=0), influence)
 
 
 def question_values(model: CountModel, metric: MetricFunction) -> QuestionValues:
@@ -91,6 +98,12 @@ class QuestionPosterior:
         p = p / p.sum(axis=-1, keepdims=True)
         return cls(mean[:, 0], variance[:, 0], model.cells.which, p, scores)
 
+    @classmethod
+    def of_draws(cls, p: Array, scores: Array) -> "QuestionPosterior":
+        """Return that of draws of the probabilities of levels, (draws, questions, levels)."""
+        expected = p @ scores
+        return cls(expected.mean(axis=0), expected.var(axis=0), np.arange(p.shape[1]), p, scores)
+
     @cached_property
     def expected(self) -> Array:
         """Expected scores, (draws, cells)."""
@@ -107,12 +120,17 @@ class QuestionPosterior:
         inside = (self.expected > low + near) & (self.expected < high - near)
         return np.asarray(1.0 - inside.mean(axis=0))[self.which]
 
+    @property
+    def _some_p(self) -> Array:
+        """About 2000 of the draws of p, of all laws and chains, which follow each other."""
+        return self.p[:: max(len(self.p) // _MIN_MAX_DRAWS[0], 1)]
+
     def chance_as_few(self, trials: Ints, right: Ints) -> Array:
         """Probability that new trials of a question have as few right, by question."""
         kinds = np.stack([self.which, trials, right])
         (cell, n, c), kind = np.unique(kinds, axis=1, return_inverse=True)
-        draws = self.p[: _MIN_MAX_DRAWS[0]]
-        chance = [bdtr(c[i], n[i], draws[:, cell[i], 1]).mean() for i in range(len(cell))]
+        p = self._some_p
+        chance = [bdtr(c[i], n[i], p[:, cell[i], 1]).mean() for i in range(len(cell))]
         return np.array(chance)[kind.ravel()]
 
     def chance_as_bad(self, trials: Ints, total: Array, direction: int) -> Array:
@@ -126,7 +144,7 @@ class QuestionPosterior:
             1 where a lower total is worse, -1 where a higher one is.
         """
         rng, near = np.random.default_rng(1), 1e-9 * max(1.0, float(np.abs(self.scores).max()))
-        p = self.p[: _MIN_MAX_DRAWS[0]]
+        p = self._some_p
 
         def share(columns: Ints) -> Array:
             drawn = rng.multinomial(trials[columns], p[:, self.which[columns]]) @ self.scores

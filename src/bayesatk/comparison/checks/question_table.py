@@ -21,6 +21,7 @@ from bayesatk.posterior.questions import (
     QuestionValues,
     question_values,
 )
+from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS
 from bayesatk.results.views import ShownTable
@@ -46,7 +47,8 @@ def question_table(
     Parameters
     ----------
     fit : xarray.DataTree
-        From `bayesatk.evaluate` or `bayesatk.sample`; only its data, model and prior are used.
+        From `bayesatk.evaluate` or `bayesatk.sample`; only its data, model and prior are used. Or
+        from `bayesatk.from_draws`, whose draws of p are used, without ``influence`` (NaN).
     metric : str or Metric, optional
         Metric for ``influence``; default: the first of the result.
     system : label, optional
@@ -196,17 +198,23 @@ class _SystemPosteriors:
     metric: Metric
 
     @cached_property
-    def models(self) -> list[CountModel]:
-        return [_model(self.result, i) for i in range(len(self.result.systems))]
-
-    @cached_property
     def posteriors(self) -> list[QuestionPosterior]:
-        return [QuestionPosterior.of(model) for model in self.models]
+        result, systems = self.result, range(len(self.result.systems))
+        if result.own:
+            vectors = _scale(result).vectors
+            scores = np.array([0.0, 1.0]) if result.data.binary else np.array(result.scores)
+            return [
+                QuestionPosterior.of_draws(vectors(_drawn_p(result, i)), scores) for i in systems
+            ]
+        return [QuestionPosterior.of(_model(result, i)) for i in systems]
 
     @cached_property
     def values(self) -> list[QuestionValues]:
-        judged = _scale(self.result).judged(self.metric)
-        return [question_values(model, judged) for model in self.models]
+        result, judged = self.result, _scale(self.result).judged(self.metric)
+        systems = range(len(result.systems))
+        if result.own:
+            return [QuestionValues.of_draws(judged.latent(_drawn_p(result, i))) for i in systems]
+        return [question_values(_model(result, i), judged) for i in systems]
 
     @cached_property
     def level(self) -> Array:
@@ -257,6 +265,26 @@ def _model(result: Result, system: int, kept: Flags | None = None) -> CountModel
     if result.data.binary:
         return right_wrong_model(result, system, kept)
     return model_of(result, system, kept)
+
+
+def _drawn_p(result: Result, system: int) -> Array:
+    """Return the draws of p of a model of one's own, (draws, questions, ...)."""
+    return flat_draws(result.posterior["p"], system)
+
+
+def _difference(
+    result: Result, metric: Metric, systems: tuple[int, int], shared: Flags
+) -> QuestionValues:
+    """Return the difference of two systems, independent but for joint draws of one's own model."""
+    judged = _scale(result).judged(metric)
+    if result.own:
+        drawn = [judged.latent(_drawn_p(result, system)[:, shared]) for system in systems]
+        return QuestionValues.of_draws(drawn[0] - drawn[1])
+    first, second = (question_values(_model(result, i, shared), judged) for i in systems)
+    return QuestionValues(
+        first.mean - second.mean, first.variance + second.variance,
+        first.influence - second.influence,
+    )  # fmt: skip
 
 
 def _system_table(
@@ -330,17 +358,14 @@ def _pair_table(
     if system == other:
         rule = f" must be a system other than {result.systems[system]!r}."
         raise ArgumentError("other", rule)
-    trials, judged = result.trials, _scale(result).judged(metric)
+    trials = result.trials
     shared = (trials[[system, other]] > 0).all(axis=0)
     if not shared.any():
         raise ArgumentError(
             "other", " must have tried a question that the system tried; "
             f"{result.systems[system]!r} and {result.systems[other]!r} share none.",
         )  # fmt: skip
-    first, second = (
-        question_values(_model(result, index, shared), judged) for index in (system, other)
-    )
-    difference = first.mean - second.mean
+    difference = _difference(result, metric, (system, other), shared)
     observed = [
         {
             f"{prefix}{name}": values[shared]
@@ -356,11 +381,11 @@ def _pair_table(
             **{name: column_[shared] for name, column_ in _group_columns(result).items()},
             "trials": trials[system, shared], **observed[0],
             "other_trials": trials[other, shared], **observed[1],
-            "difference": difference, "sd": np.sqrt(first.variance + second.variance),
-            "part": difference * question_shares(result, shared),
-            "influence": (first.influence - second.influence)[:, column],
+            "difference": difference.mean, "sd": np.sqrt(difference.variance),
+            "part": difference.mean * question_shares(result, shared),
+            "influence": difference.influence[:, column],
         }
     )  # fmt: skip
-    size = table["influence"].abs().fillna(0.0)
+    size = table["influence"].fillna(table["part"]).abs()
     table = table.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
     return ShownTable.of(table, "question_table")
