@@ -452,6 +452,26 @@ PROPOSED = {
         {"results": {"x": {"a": 1, "b": 0}, "y": {"a": True, "b": True}, "z": {"a": 0, "b": 1}}},
         [], "a: x 1/1, y 1/1, z 0/1; b: x 0/1, y 1/1, z 1/1", name="runs.json",
     ),
+    "words of a judge and of a person": Table(
+        "model,id,sample,llm_grade,expert_grade  m,x,0,correct,correct  m,x,1,incorrect,"
+        "  m,y,0,incorrect,incorrect  m,y,1,correct,  m,z,0,correct,  m,z,1,correct,",
+        [("if 'llm_grade' is what a judge says", "truth", "columns")], "x 1/2, y 1/2, z 2/2",
+    ),
+    "lists of records by system": Table(
+        {"gpt": [{"q": "x", "ok": True}, {"q": "y", "ok": False}],
+         "o": [{"q": "x", "ok": True}, {"q": "y", "ok": True}]},
+        [("Each of '.key.' has as many rows of every question", "columns")],
+        "gpt: x 1/1, y 0/1; o: x 1/1, y 1/1", name="runs.json",
+    ),
+    "the index of a data frame": Table(
+        ",gpt,claude  x,1,0  y,0,0  z,1,1", [("if each column of marks is a system", "wide",
+                                              "columns")],
+        "gpt: x 1/1, y 0/1, z 1/1; claude: x 0/1, y 0/1, z 1/1",
+    ),
+    "a word error rate beside numbers of words": Table(
+        "asr_system,clip,wer,n_words  a,x,.25,8  a,y,.5,9  b,x,.125,8  b,y,.75,9",
+        [("Scores may be in 'wer'", "columns", "scores", "better")],
+    ),
     "marks and nothing else": Table(
         "correct  1  0  1", [("one question column", "columns")], "all rows 2/3",
     ),
@@ -750,6 +770,8 @@ REFUSED = {
                                        "the successes and the trials of '1/4' in a column each"),
     "lists of objects": ('{"id": "x", "r": [{"a": 1}]}  {"id": "y", "r": [{"a": 2}]}', {},
                          "one outcome column.*Scores may be in 'r\\[\\].a'"),
+    "names below merged cells": (",gpt,,o,  task,a,b,a,b  x,1,0,1,1", {},
+                                 "names in one row; 3 of 5 have none"),
     "nothing": ("trial,condition,success  1,a,  2,a,", {}, "nothing is in 'success'"),
     "maybe": ("q,correct  a,yes  b,maybe", {}, "'maybe' at row 3"),
     "capitals like no word": ("q,correct  a,yes  b,YeS", {}, "'YeS' at row 3"),

@@ -19,7 +19,15 @@ from bayesatk.data.array_forms import arranged_like
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.question_columns import RESERVED_NAMES, argument_of, by_question
 from bayesatk.data.roles import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGHT
-from bayesatk.data.validation import Codes, Labels, OutcomeError, number_of, shown
+from bayesatk.data.validation import (
+    Codes,
+    Labels,
+    OutcomeError,
+    is_absent,
+    number_of,
+    shown,
+    word_scores,
+)
 
 MissingCost = Literal["error", "ignore"]
 _MAX_COST = 1e90  # squares and ratios of costs stay finite
@@ -243,7 +251,9 @@ def read_truths(
     >>> read_truths([1, "0", None, "", False], np.zeros(5, int), str, "human").tolist()
     [1.0, 0.0, nan, nan, 0.0]
     """
+    known = word_scores([value for value in values if not is_absent(value)])
     words = {"true": 1, "false": 0, True: 1, False: 0}
+    words |= {str(word).lower(): int(score) for word, score in known.items()}
     flags = np.array([_number_or_nan(value, words) for value in values], float)
     wrong = np.flatnonzero(~(np.isnan(flags) | np.isin(flags, (0.0, 1.0))))
     if len(wrong):

@@ -14,6 +14,7 @@ from bayesatk.data.roles import (
     COUNTS,
     COVARIATE,
     GROUP,
+    KEY,
     LABELS,
     PLACEHOLDERS,
     PROMPT_NAMES,
@@ -118,6 +119,7 @@ def _candidates(
     matches = usual_columns(role, names, taken)
     if role == "question":
         matches = [name for name in matches if normalized_name(name) not in PROMPT_NAMES] or matches
+        matches = [name for name in matches if name != KEY] or matches  # may be of systems
         trial = columns_of(named, "trial") or usual_columns("trial", names, taken)
         return _not_row_numbers(matches, names, taken, trial, sample, roles)
     if role == "trial" and len(matches) > 1:

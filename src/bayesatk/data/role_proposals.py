@@ -42,8 +42,10 @@ from bayesatk.data.validation import (
 )
 
 # Found in names of columns that count trials, in those of ids, and in those of measurements.
-_COUNT_NAMES = {"failures": "fail|wrong|unsolved", "successes": "pass|succ|solved|correct",
-            "trials": "trial|run|attempt|episode|rollout|sample|tries|total|^n_|^num_"}  # fmt: skip
+_COUNT_NAMES = {
+    "failures": "fail|wrong|unsolved", "successes": "pass|succ|solved|correct",
+    "trials": "trial|run|attempt|episode|rollout|sample|tries|total|^n_|^num_|^count$",
+}  # fmt: skip
 _ID_NAME = re.compile("(^|_)(id|name|key|idx|index)$")
 _MEASUREMENT_NAME = re.compile(
     "(^|_)(len|length|time|runtime|latency|duration|sec|seconds|ms|s|min|max|mean|std|best|steps?"
@@ -205,11 +207,14 @@ def _readings_of(
         are_scores and "system" in roles
     ):  # fmt: skip
         readings = [Reading({"outcome": beside}, f"each column of {kind} {as_systems}", wide)]
-        numbers = [number_of(text) or 0.0 for name in beside for text in sample.distinct(name)]
+        numbers = [share_of(text) or 0.0 for name in beside for text in sample.distinct(name)]
         if are_scores and all(map(float.is_integer, numbers)):
             counts = {"successes": beside, "trials": int(max(numbers))}
             most = f"each number counts successes of {int(max(numbers))} trials, or of more"
             readings += [Reading(counts, most)]
+        elif are_scores and max(numbers) <= 100.0:
+            shares = {"rate": beside, "trials": ...}
+            readings += [Reading(shares, "each is a share of successes, of so many trials")]
         if len(stems) > 1 and all(str(name)[-1].isdecimal() for name in beside):
             rows = "write a row for each system and question"
             readings[0] = readings[0]._replace(
@@ -247,8 +252,10 @@ def _likely_scores(sample: Sample, roles: Mapping[str, Any], free: Labels) -> li
         and (_are_numbers(sample, name) or len(sample.distinct(name)) <= 8)
         and (questions == len(sample) or len(set(sample.rows([*question, name]))) > questions)
         and (not _is_balanced(sample, name) or _is_measurement(name))
+        and _count_role(sample, name) != "trials"
     ]
-    others = [name for name in differing if not _is_measurement(name)]
+    others = [name for name in differing
+              if not _MEASUREMENT_NAME.search(normalized_name(name))]  # fmt: skip
     return others or differing
 
 

@@ -162,7 +162,8 @@ def _records_of_document(file: BinaryIO, records: str | None) -> Iterator[tuple[
                 names = record
             if names and isinstance(record, list) and isinstance(number, int):
                 record = dict(zip(names, record, strict=False))
-            arrays += _arrays(key, record) if number is None else []
+            place = f"{key}.{number}" if isinstance(number, str) else key
+            arrays += _arrays(place, record) if not isinstance(number, int) else []
             if not isinstance(number, int):
                 by_key.setdefault(key if isinstance(number, str) else "", []).append(_shape(record))
                 continue
@@ -231,7 +232,9 @@ def _members_of_part(parts: Iterable[tuple[str, Any, Any]]) -> Iterator[Any]:
     """Yield the records of parts of a document; records of an object get its keys."""
     for _, key, value in parts:
         inner = value.items() if isinstance(value, dict) and isinstance(key, int) else ()
-        if inner and _are_keyed([_shape(record) for _, record in inner]):
+        if _are_records(value):
+            yield from (_keyed(key, record) for record in value)
+        elif inner and _are_keyed([_shape(record) for _, record in inner]):
             yield from itertools.starmap(_keyed, inner)
         else:
             yield _keyed(key, value)
@@ -252,7 +255,12 @@ def _are_keyed(values: Sequence[Any]) -> bool:
     """Return whether shapes are those of records by key: objects with a common key, or marks."""
     if len(values) > 1 and all(isinstance(value, set | frozenset) for value in values):
         return bool(frozenset.intersection(*map(frozenset, values)))
-    return len(values) > 1 and all(map(_are_marks, values))
+    return len(values) > 1 and (all(map(_are_marks, values)) or all(map(_are_records, values)))
+
+
+def _are_records(value: object) -> bool:
+    """Return whether a value is a list of objects."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def _are_marks(value: object) -> bool:
@@ -275,7 +283,7 @@ def _arrays(key: str, value: object) -> list[str]:
     inner = value.items() if isinstance(value, dict) else ()
     members = [(key, value), *((f"{key}.{name}", below) for name, below in inner)]
     return [path for path, member in members
-            if (isinstance(member, list) and member and isinstance(member[0], dict))
+            if _are_records(member)
             or (isinstance(member, dict) and _are_keyed(list(map(_shape, member.values()))))
             ]  # fmt: skip
 
@@ -302,6 +310,14 @@ def _delimited_records(file: BinaryIO, separator: str) -> Iterator[NumberedRecor
         text.seek(0)
         rows = _delimited_rows(text, separator)
         header = tuple(next(rows, (0, ()))[1])
+        if header.count("") > 1:
+            raise OutcomeError(
+                f"columns must have their names in one row; {header.count('')} of {len(header)} "
+                "have none, as below merged cells. Write one row of names, such as question, "
+                "gpt_run1, gpt_run2, and remove the others."
+            )
+        # The index of a data frame has no name; pandas calls it so.
+        header = tuple(name or f"Unnamed: {place}" for place, name in enumerate(header))
         if not header:
             raise OutcomeError(
                 "the file must be delimited text with a header; it is empty. Give it a first "
