@@ -549,8 +549,12 @@ class Posterior:
             return np.ones(metrics, bool)
         if model.structured or model.judge is not None:
             return np.zeros(metrics, bool)
-        cumulants = self.whole.values[:, :, 0, 1], self.whole.values[:, :, 0, 2]
-        return self._skewness_left(self.weight, *cumulants) > _SKEWNESS_MAX
+        return self._skewness > _SKEWNESS_MAX
+
+    @cached_property
+    def _skewness(self) -> Array:
+        """Skewness of means over these questions given the points; (metrics,)."""
+        return self._skewness_left(self.weight, *np.moveaxis(self.whole.values[:, :, 0, 1:], -1, 0))
 
     @property
     def _few_questions(self) -> bool:
@@ -594,7 +598,8 @@ class Posterior:
         scale = np.maximum(self.whole.total[1][:, 0], 1e-200) ** 1.5
         order = np.argsort(-(third / scale).max(axis=1))
         others = np.cumsum(values[:, order[::-1]], axis=1)[:, ::-1]  # all from each on, in order
-        left = self._skewness_left(weight, others[..., 0], others[..., 1]).max(axis=1)
+        left = self._skewness_left(weight, others[..., 0], others[..., 1])
+        left = (left * self._skewness / np.maximum(left[0], 1e-200)).max(axis=1)  # by few points
         number, many = (
             int(np.cumprod(left > bound).sum()) for bound in (_SKEWNESS_MAX, _SKEWNESS_MAX_OF_MANY)
         )
