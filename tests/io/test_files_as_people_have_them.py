@@ -134,7 +134,7 @@ PROPOSED = {
     "names of arms in the column of trials": Table(
         "run,model,case_id,correct  plain,m,c,0  plain,m,d,0  one-line hint,m,c,1"
         "  one-line hint,m,d,1",
-        [("are called 'plain', 'one-line hint' in column 'run'", "columns")],
+        [("differ in column 'run' .'plain', 'one-line hint'.", "columns")],
         "m / plain: c 0/1, d 0/1; m / one-line hint: c 1/1, d 1/1",
     ),
     "a column that is null everywhere": Table(
@@ -400,7 +400,7 @@ PROPOSED = {
     ),
     "a person beside marks of a usual name": Table(
         "model,task,run,correct,human_label  m,x,0,1,1  m,x,1,1,0  m,y,0,0,  m,y,1,1,",
-        [("'human_label' holds marks as well and is left out", "truth")], "x 2/2, y 1/2",
+        [("marks are in 'human_label' as well, and are left out", "truth")], "x 2/2, y 1/2",
     ),
     "predictions and labels of 0 and 1": Table(
         "model,id,prediction,label  m,x,0,0  m,y,1,0  m,z,1,1",
@@ -500,12 +500,13 @@ PROPOSED = {
     ),
     "one of the systems side by side": Table(
         "task,run,alpha,beta  x,0,1,0  x,1,1,1  y,0,0,0  y,1,1,0",
-        [("'beta' hold marks as well", "wide", "columns")],
+        [("marks are in 'beta' as well", "wide", "columns")],
         "alpha: x 2/2, y 1/2; beta: x 1/2, y 0/2", options={"columns": {"outcome": "alpha"}},
     ),
     "one of the attempts side by side": Table(
         "model,task,att1,att2  a,x,1,0  a,y,1,1  b,x,0,1  b,y,0,0",
-        [("is each of them a trial", "columns")], "a: x 1/2, y 2/2; b: x 1/2, y 0/2",
+        [("marks are in 'att2' as well, and are left out; if each is a trial", "columns")],
+        "a: x 1/2, y 2/2; b: x 1/2, y 0/2",
         options={"columns": {"outcome": "att1"}},
     ),
     "attempts side by side": Table(

@@ -56,12 +56,7 @@ def assign_roles(
     scanned = sample.whole and len(sample)
     names = [name for name in sample.names
              if not (scanned and name in sample.cells) or sample.distinct(name)]  # fmt: skip
-    in_use = [
-        name
-        for role, columns_of_role in named.items()
-        if role != "content"
-        for name in as_tuple(columns_of_role)
-    ]
+    in_use = columns_of(named, *named.keys() - {"content"})
     counted = _are_counts(names, named)
     skipped = {"content", "rate", *(("outcome", "trial") if counted else COUNTS)}
     skipped |= {"outcome"} if "reference" in named else set()
@@ -243,7 +238,7 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
             f"columns must map {', '.join(ROLES)} to names in the table; got {shown(columns, 200)} "
             f"for {has}."
         )
-    used = [part for role, name in named.items() if role != "content" for part in as_tuple(name)]
+    used = columns_of(named, *named.keys() - {"content"})
     counts = {*COUNTS} & named.keys()
     of_systems = {len(as_tuple(named[role])) for role in ("rate", "successes", "failures")
                   if role in named}  # fmt: skip

@@ -6,7 +6,7 @@ numbers of trials, marks beside the outcome: each doubt names what to do if it i
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -18,14 +18,10 @@ from bayesatk.data.roles import (
     PROMPT_NAMES,
     REFERENCE_NAMES,
     ROLES,
-    TRUTH,
     Sample,
-    as_tuple,
     columns_of,
-    is_truth_name,
     last_part,
     normalized_name,
-    usual_names,
 )
 from bayesatk.data.validation import (
     Labels,
@@ -62,7 +58,7 @@ def columns_of_content(
     questions = columns_of(roles, "question")
     if "content" in columns:
         return [columns["content"]] if columns["content"] not in questions else []
-    taken = [name for role in roles for name in as_tuple(roles[role])]
+    taken = columns_of(roles, *roles)
     within = {name.rpartition(".")[0] for name in questions
               if isinstance(name, str) and "." in name and name not in sample.names}  # fmt: skip
     nested = [name for name in sample.cells if isinstance(name, str) and name not in sample.names
@@ -112,13 +108,11 @@ def doubts(
     if not sample.cells or "question" not in roles:
         return []
     all_doubts = [
-        condition_doubt(sample, roles, name, of_file) for name in unused if name in sample.cells
+        *condition_doubts(sample, roles, unused, of_file),
+        () if "trial" in named else _trial_label_doubt(sample, roles, of_file),
+        _row_number_doubt(sample, roles, unused),
+        _answer_doubt(sample, roles),
     ]
-    if "trial" not in named:
-        all_doubts.append(_trial_label_doubt(sample, roles))
-    all_doubts.append(_row_number_doubt(sample, roles, unused))
-    all_doubts.append(_other_marks_doubt(sample, roles, unused))
-    all_doubts.append(_answer_doubt(sample, roles))
     max_doubts = 3  # on one data card
     return list(filter(None, all_doubts))[:max_doubts]
 
@@ -130,7 +124,16 @@ def is_condition(name: object) -> bool:
     )
 
 
-def condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_file: bool) -> Doubt:
+def condition_doubts(
+    sample: Sample, roles: Mapping[str, Any], unused: Labels, of_file: bool
+) -> list[Doubt]:
+    """Return doubts about the columns without a role, see `_condition_doubt`."""
+    doubts = [_condition_doubt(sample, roles, name, of_file)
+              for name in unused if name in sample.cells]  # fmt: skip
+    return [doubt for doubt in doubts if doubt]
+
+
+def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_file: bool) -> Doubt:
     """Return a doubt if an unused column may hold a condition, a suite of questions, or a trial.
 
     It differs between the rows of a question by design: hardly two rows have the same of its
@@ -181,7 +184,7 @@ def _as_system_or_suite(roles: Mapping[str, Any], *names: Any) -> list[tuple[str
 def _differs_by_design(
     sample: Sample, roles: Mapping[str, Any], name: Any, cells: Cells, apart: bool
 ) -> bool:
-    """Return whether a column differs between the rows of a cell by design; see `condition_doubt`.
+    """Return whether a column differs between the rows of a cell by design; see `_condition_doubt`.
 
     `apart` says whether no two rows of a cell have the same value.
     """
@@ -195,7 +198,8 @@ def _differs_by_design(
         return False
     if is_condition(name) or last_part(name) in _KINDS:
         return is_frequent
-    if apart and are_numbers and _are_consecutive(values):
+    consecutive = {*range(len(values))}, {*range(1, len(values) + 1)}  # as trials are numbered
+    if apart and are_numbers and {*map(float, values)} in consecutive:
         return False
     if (apart or "trial" in roles) and is_frequent and min(frequency.values()) > 1:
         return True
@@ -205,12 +209,6 @@ def _differs_by_design(
     return (not are_numbers and tells_rows_apart(cells)) or (
         not marks_one_row and is_crossed(cells, least_cells)
     )
-
-
-def _are_consecutive(values: Collection[str]) -> bool:
-    """Return whether texts are consecutive whole numbers from 0 or 1, as numbers of trials are."""
-    numbers = sorted(float(value) for value in values)
-    return numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
 
 
 def _numbered_on_across_values(sample: Sample, roles: Mapping[str, Any], name: Any) -> bool:
@@ -227,24 +225,16 @@ def _numbered_on_across_values(sample: Sample, roles: Mapping[str, Any], name: A
     return has_text and max(values_per_number.values()) == 1 < min(numbers_per_value.values())
 
 
-def _trial_label_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
+def _trial_label_doubt(sample: Sample, roles: Mapping[str, Any], of_file: bool) -> Doubt:
     """Return a doubt if trials are labelled by words, as conditions are, not by numbers."""
     name = roles.get("trial")
-    labels = sample.distinct(name) if not isinstance(name, tuple) else []
+    labels = [] if isinstance(name, tuple) else sample.distinct(name)
     words = {tuple(re.findall("[A-Za-z]{3,}", label)) for label in labels} - {()}
     ordinals = {(word,) for word in "first second third fourth fifth one two three four".split()}
-    questions = len(set(sample.rows(columns_of(roles, "question"))))
-    questions_by_label = Counter(
-        label for label, *_ in set(sample.rows([name, *columns_of(roles, "question")]))
-    ) if labels else Counter()  # fmt: skip
-    label_shared = questions > 1 and all(
-        questions_by_label[label] * 2 >= questions for label in labels
-    )
-    if len(words) < 2 or len(labels) > MAX_CONDITIONS or words <= ordinals or not label_shared:
+    if len(words) < 2 or words <= ordinals:
         return ()
-    as_system = _as_system_or_suite(roles, name)[0][1]
-    return (f"the trials of all questions are called {shown(labels, 60)[1:-1]} in column "
-            f"{shown(name)}; are they conditions? Then name them: ", as_system, ".")  # fmt: skip
+    unlabelled = {role: roles[role] for role in roles if role != "trial"}
+    return _condition_doubt(sample, unlabelled, name, of_file)
 
 
 def _row_number_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
@@ -264,36 +254,6 @@ def _row_number_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) 
                 "name it: ", Argument("columns", {"question": name}), ".",
             )  # fmt: skip
     return ()
-
-
-def _other_marks_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
-    """Return a doubt if columns beside the outcome hold marks as well.
-
-    They may be the truth if they are called so; beside an outcome of an unusual name, other systems
-    where none is known, or other trials where names differ in a number.
-    """
-    outcome = roles.get("outcome")
-    if isinstance(outcome, tuple) or not sample.are_marks(outcome):
-        return ()
-    stem = str(outcome).rstrip("0123456789")
-    others = [name for name in unused if sample.are_marks(name) and len(sample.distinct(name)) > 1]
-    for name in filter(is_truth_name, others if TRUTH not in roles else ()):
-        return (f"{shown(name)} holds marks as well and is left out; is it the truth, where "
-                f"{shown(outcome)} is what a judge says? Then name it: ",
-                Argument(TRUTH, name, "tally"), ".")  # fmt: skip
-    if last_part(outcome) in usual_names("outcome"):
-        return ()
-    same_stem = [name for name in others if str(name).rstrip("0123456789") == stem]
-    together: list[Any] = [Argument("columns", {"outcome": [outcome, *(same_stem or others)]})]
-    if same_stem and "trial" not in roles:
-        kind = "trial"
-    elif others and "system" not in roles:
-        kind, together = "system", [Argument("wide", True), *together]
-    else:
-        return ()
-    listed = shown(same_stem or others, 100)[1:-1]
-    return (f"{listed} hold marks as well and are left out; is each of them a {kind}? Then name "
-            f"them: ", *together, ".")  # fmt: skip
 
 
 def _answer_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
@@ -341,16 +301,9 @@ def ways_to_tell_trials_apart(
     candidates = [name for name in unused if 1 < len(sample.distinct(name)) <= MAX_CONDITIONS and (
         is_condition(name) or min(Counter(sample.cells[name]).values()) > 1)]  # fmt: skip
     conditions = tuple(name for name in candidates if is_condition(name))
-    few = candidates[:8]
-    by_one_or_two = [(name,) for name in few] + list(combinations(few, 2))
-    together = next(
-        (
-            names
-            for names in by_one_or_two
-            if (not conditions or {*names} & {*conditions}) and sample.tell_apart([*key, *names])
-        ),
-        (),
-    )
+    one_or_two = (names for number in (1, 2) for names in combinations(candidates[:8], number))
+    together = next((names for names in one_or_two if sample.tell_apart([*key, *names])
+                     and (not conditions or {*names} & {*conditions})), ())  # fmt: skip
     names = together or conditions
     ways = _as_system_or_suite(roles, *names) if names else []
     if len(together) > 1 and of_file:

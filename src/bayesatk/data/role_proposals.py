@@ -8,10 +8,11 @@ the error writes each of them as arguments.
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.role_doubts import condition_doubt
+from bayesatk.data.role_doubts import Doubt, condition_doubts
 from bayesatk.data.roles import (
     MARK_NAME,
     MAX_CONDITIONS,
@@ -24,6 +25,7 @@ from bayesatk.data.roles import (
     columns_of,
     is_better_lower,
     is_failure,
+    is_truth_name,
     last_part,
     normalized_name,
     scores_of_failures,
@@ -98,10 +100,8 @@ def unclear_roles(
         roles["system"] = systems[0]
     proposed = {role: roles[role] for role in roles if role not in known}
     readings = [reading._replace(columns={**proposed, **reading.columns}) for reading in readings]
-    others = [
-        name for name in questions[1:] if name not in columns_of(readings[0].columns, "outcome")
-    ]
-    for other in others[:_MAX_ALTERNATIVES]:
+    outcomes = columns_of(readings[0].columns, "outcome")
+    for other in [name for name in questions[1:] if name not in outcomes][:_MAX_ALTERNATIVES]:
         when = ("all rows are trials of one question" if other == ONE else
                 f"{shown(other)} says which question it is")  # fmt: skip
         columns = {**readings[0].columns, "question": other}
@@ -111,25 +111,16 @@ def unclear_roles(
               if any(str(path).startswith(f"{name}[].") for path in sample.cells)]  # fmt: skip
     if within and of_file and questions:
         ways.append(["if records are within it: ", Argument("records", str(within[0]))])
+    proposed = {role: name for role, name in {**known, **readings[0].columns}.items()
+                if name is not ...}  # fmt: skip
+    unused = [name for name in free if name not in columns_of(proposed, *proposed)]
+    doubts = condition_doubts(sample, proposed, unused * (proposed["question"] != ONE), of_file)
     return OutcomeError(
         f"the table must have {', and '.join(rules)} among {shown(list(names), 400)}{nothing}. "
         f"{hints}Name {'them' if len(unclear) > 1 else 'it'}: ",
         *[piece for way in ways for piece in ("; or, ", *way)][1:], ".",
-        *_doubts_as_proposed(sample, {**known, **readings[0].columns}, of_file),
+        *[piece for doubt in doubts for piece in (" As proposed, ", *doubt)],
     )  # fmt: skip
-
-
-def _doubts_as_proposed(
-    sample: Sample, roles: Mapping[str, Any], of_file: bool
-) -> list[str | Argument]:
-    """Return what may be read wrongly if the columns that are proposed are read."""
-    if roles["question"] == ONE:
-        return []
-    found = {role: name for role, name in roles.items() if name is not ...}
-    used = columns_of(found, *found)
-    doubts = [condition_doubt(sample, found, name, of_file)
-              for name in sample.leaves() if name not in used]  # fmt: skip
-    return [piece for doubt in filter(None, doubts) for piece in (" As proposed, ", *doubt)]
 
 
 def _arguments(sample: Sample, reading: Reading) -> list[str | Argument]:
@@ -186,9 +177,12 @@ def _readings_of(
     if len(columns) < 2:
         return each or [Reading({"outcome": ...})]
     stems = {str(name).rstrip("0123456789") for name in columns}
-    if kind == "marks" and len(stems) == 1 and {"system", "question"} <= roles.keys():
-        return [Reading({"outcome": [name for name in sample.names if sample.are_marks(name)
-                                     and str(name).rstrip("0123456789") in stems]})]  # fmt: skip
+    if kind == "marks" and len(stems) == 1 and "trial" not in roles and "system" in roles:
+        together = [
+            name for name in sample.names
+            if sample.are_marks(name) and str(name).rstrip("0123456789") in stems
+        ]  # fmt: skip
+        return [Reading({"outcome": together}, "each is a trial")]
     truths = sample.truths(columns) if kind == "marks" else []
     judged = [
         Reading({"outcome": name},
@@ -226,6 +220,34 @@ def _readings_of(
     readings += [Reading({"outcome": field}, f"each object {as_systems}", wide)
                  for field, objects in fields.items() if objects > 1 and of_file]  # fmt: skip
     return readings + each * (not readings or len(columns) <= _MAX_ALTERNATIVES)
+
+
+def other_marks_doubt(
+    sample: Sample, roles: Mapping[str, Any], unused: Labels, of_file: bool
+) -> Doubt:
+    """Return a doubt if columns beside the outcome hold marks as well, with how to read them.
+
+    Where the system is known, or the outcome has a usual name, they are told only if they are
+    called as the truth is, or differ from the outcome in a number.
+    """
+    outcome = roles.get("outcome")
+    stem = str(outcome).rstrip("0123456789")
+    any_name = last_part(outcome) not in usual_names("outcome") and "system" not in roles
+    others = [
+        name for name in unused
+        if sample.are_marks(name) and len(sample.distinct(name)) > 1
+        and (any_name or is_truth_name(name) or str(name).rstrip("0123456789") == stem)
+    ]  # fmt: skip
+    if TRUTH in roles or not others or not sample.are_marks(outcome):
+        return ()
+    readings = [
+        reading for reading in _readings_of(sample, [outcome, *others], "marks", roles, of_file)
+        if reading.beside or isinstance(reading.columns["outcome"], list)
+    ]  # fmt: skip
+    ways = [piece for reading in readings for piece in ("; ", *_arguments(sample, reading))]
+    told = f"marks are in {shown(others, 100)[1:-1]} as well, and are left out"
+    arguments = [replace(way, function="") if isinstance(way, Argument) else way for way in ways]
+    return (told, *arguments, ".") if ways else ()
 
 
 def _has_several_rows_each(sample: Sample, roles: Mapping[str, Any]) -> bool:
@@ -329,7 +351,7 @@ def _hold_labels(sample: Sample, name: Any) -> bool:
 
 
 def _counts_of_systems(sample: Sample, free: Labels) -> dict[str, Any]:
-    """Return columns of successes and of trials that differ by names of systems alone.
+    """Return columns of successes and of trials, in one order, that differ in the same words.
 
     Examples
     --------
@@ -337,20 +359,17 @@ def _counts_of_systems(sample: Sample, free: Labels) -> dict[str, Any]:
     >>> _counts_of_systems(Sample(names, {name: ["2", "3"] for name in names}), names)
     {'successes': ['a_correct', 'b_correct'], 'trials': ['a_samples', 'b_samples']}
     """
-    by_role: list[dict[tuple[str, ...], Any]] = []
-    for role in ("successes", "trials"):
-        names = [name for name in free if _count_role(sample, name, 0.0) == role]
-        words = [normalized_name(name).split("_") for name in names]
-        shared = set(words[0]).intersection(*words) if words else set()
-        by_role.append({tuple(word for word in own if word not in shared): name
-                        for own, name in zip(words, names, strict=True)})  # fmt: skip
-    successes, trials = by_role
-    if len(successes) < 2 or successes.keys() != trials.keys():
+    successes, trials = (
+        [name for name in free if _count_role(sample, name, 0.0) == role]
+        for role in ("successes", "trials")
+    )
+    words = {name: {*normalized_name(name).split("_")} for name in free}
+    differing = [words[one] ^ words[other] for one, other in zip(successes, trials, strict=False)]
+    if not 1 < len(successes) == len(trials) or any(own != differing[0] for own in differing):
         return {}
-    if not any(_count_role(sample, name) for name in trials.values()):  # one trial of each question
+    if not any(_count_role(sample, name) for name in trials):  # one trial of each question
         return {}
-    return {"successes": [*successes.values()],
-            "trials": [trials[system] for system in successes]}  # fmt: skip
+    return {"successes": successes, "trials": trials}
 
 
 def _count_role(sample: Sample, name: Any, least: float = 2.0) -> str:

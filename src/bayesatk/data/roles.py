@@ -279,9 +279,8 @@ class Sample:
         So are the numbers of two trials of a question; marks are not.
         """
         for key in self.names if len(self.distinct(name)) == 2 else ():
-            rows = Counter(self.rows([key, name]))
-            groups = {value for value, _ in rows if key != name}
-            if len(groups) >= 3 and len(rows) == 2 * len(groups) and len({*rows.values()}) == 1:
+            rows, groups = Counter(self.rows([key, name])), len(self.distinct(key))
+            if groups >= 3 and len(rows) == 2 * groups and len({*rows.values()}) == 1:
                 return True
         return False
 
