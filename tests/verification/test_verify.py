@@ -1,5 +1,7 @@
 """`verify` must accept what is right, within its stated error, and catch what is wrong."""
 
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -159,6 +161,18 @@ def test_chains_that_have_not_mixed_are_inconclusive(exact, sampled) -> None:
     found = bk.verify(exact, stuck)
     assert found.verdict == "inconclusive"
     assert found.table["rhat"].min() > 1.01
+
+
+def test_draws_that_are_nan_are_said(exact, sampled) -> None:
+    failed = sampled.copy(deep=True)
+    posterior = failed["posterior"].to_dataset()
+    failed["posterior"] = posterior.assign(
+        pass_at_k=posterior["pass_at_k"].where(posterior["chain"] > 0)
+    )
+    result = bk.verify(exact, failed)
+    assert result.verdict == "inconclusive"
+    assert re.search(r"Some draws are NaN \(of \d+ quantities, first of pass@", str(result))
+    assert "NaN" not in str(bk.verify(exact, sampled))
 
 
 @pytest.mark.long

@@ -100,6 +100,13 @@ class Verification:
     def _limits(self) -> str:
         """Say what a sampled result cannot tell, and which numbers it has not."""
         text, missing = "", self.table.attrs.get("missing")
+        undefined = self.table.attrs.get("undefined")
+        if undefined:
+            text += (
+                f" Some draws are NaN (of {len(undefined)} quantities, first of "
+                f"{verified_quantity(self.table.loc[undefined[0]])}): leave out the chains that "
+                "failed, or sample again."
+            )
         if "other" in self.table:
             varies = self.table["other"].notna() & self.table["ess"].notna()
             known = self.table["z_sd"].notna()
@@ -112,7 +119,7 @@ class Verification:
                     "correlations, which both results estimate in one way"
                 )
             if parts:
-                text = f" The sampler takes systems as independent: {'; '.join(parts)}."
+                text += f" The sampler takes systems as independent: {'; '.join(parts)}."
         if missing:
             text += f" Not compared, because the sampled result lacks them: {', '.join(missing)}."
         return text
@@ -155,8 +162,8 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
     Returns
     -------
     Verification
-        A quantity is "inconclusive" when its chains have not mixed (R-hat above 1.01) or give an
-        effective sample size under 400.
+        A quantity is "inconclusive" when its chains have not mixed (R-hat above 1.01), give an
+        effective sample size under 400, or have draws that are NaN, which the summary says.
 
     Raises
     ------
@@ -207,6 +214,9 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
     level = alpha / sum(quantity.tests for quantity in compared)
     rows = [_compare(quantity, level, alpha) for quantity in compared]
     table = pd.DataFrame(rows + [_observed(*value) for value in observed_values(ours)])
+    table.attrs["undefined"] = [
+        row for row, quantity in enumerate(compared) if quantity.draws.isnull().any()
+    ]
     if "study" in ours.tree.attrs:
         held = {
             (one.labels["variable"], one.labels.get("k", 1), one.labels.get("tau"))
