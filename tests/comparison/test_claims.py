@@ -176,10 +176,42 @@ def test_a_tier_names_its_best_system_first() -> None:
     shifts = {"last": -0.4, "second": -0.01, "first": 0.06}
     runs = {name: rng.binomial(1, np.clip(p + by, 0, 1), (40, 3)) for name, by in shifts.items()}
     compared = bk.compare(bk.evaluate(runs, "pass@1", rng=1))
-    assert claim(compared, target="questions").endswith(
-        "there are 2 tiers: (1) first, second; (2) last. "
-        "Each system is ahead of all in later tiers."
+    text = claim(compared, target="questions")
+    tiers = "there are 2 tiers: (1) first, second; (2) last. "
+    assert f"{tiers}Each system is ahead of all in later tiers. These orders are right" in text
+    pair = bk.table(compared, "comparison", of="first", against="second")
+    lead = pair["prob_greater"].iloc[0]  # nearly as without shrinkage
+    stated = float(re.search(r"next surest order (0\.\d+)\)", text)[1])
+    assert abs(stated - lead) < 0.05
+
+
+@pytest.mark.parametrize(("right", "near"), [(17, False), (20, True), (26, False)])
+def test_an_order_that_another_seed_may_change_is_said_to_be_near(right, near) -> None:
+    runs = {"a": [[1, 1, 1, 1]] * right + [[0, 0, 0, 0]] * (60 - right), "b": [[1, 0, 0, 0]] * 60}
+    fit = bk.evaluate(runs, "pass@1", pooling="none", rng=1)
+    chance = bk.table(bk.compare(fit), "comparison")["prob_greater"].iloc[0]
+    error = np.sqrt(chance * (1 - chance) / 4000)
+    assert (abs(chance - 0.975) < 3 * error) == near
+    assert ("Monte Carlo error of 0.975" in claim(bk.compare(fit), target="questions")) == near
+
+
+def test_single_trials_are_ahead_on_these_questions_only_if_on_questions_like_these() -> None:
+    a, b = [1] * 13 + [0] * 5 + [1, 0] * 20, [0] * 13 + [1] * 5 + [1, 0] * 20
+    runs = {"a": np.array(a)[:, None], "b": np.array(b)[:, None]}
+    once = bk.compare(bk.evaluate(runs, "pass@1", rng=1))
+    rows = bk.table(once, "comparison").set_index("target")
+    assert rows["prob_greater"]["questions"] > 0.978  # rests on the prior
+    # McNemar's test of 13 questions against 5: Phi((13 - 5) / sqrt(13 + 5)) = 0.970.
+    assert abs(rows["prob_greater"]["population"] - 0.970) < 0.008
+    assert rows["prob_greater"]["population"] < 0.975
+    assert set(rows["verdict"]) == {"not separated"}
+    assert "this rests on the prior, and the verdict is that on questions like these" in claim(
+        once, target="questions"
     )
+    twice = bk.compare(bk.evaluate({name: np.repeat(run, 2, 1) for name, run in runs.items()},
+                                   "pass@1", rng=1))  # fmt: skip
+    verdict = bk.table(twice, "comparison").set_index("target")["verdict"]
+    assert (verdict["questions"], verdict["population"]) == ("ahead", "not separated")
 
 
 @pytest.mark.parametrize(("size", "step"), [(3, 0.07), (3, 0.04), (5, 0.07), (5, 0.04), (6, 0.07)])

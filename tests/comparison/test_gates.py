@@ -284,6 +284,20 @@ def test_noise_of_a_run_without_pooling_is_that_of_its_posterior_mean(weight) ->
     assert error < 0.2 * means.var()  # that of the rates themselves is 2.25 times as large
 
 
+def test_with_one_trial_of_each_question_questions_like_these_decide() -> None:
+    rng = np.random.default_rng(3)
+    new, old = rng.binomial(1, 0.5, (2, 60, 1))
+    asked = {"metric": "pass@1", "margin": 0.08}
+    stated, like_these = (bk.decide.gate(new, old, target=target, **asked)["gate"]
+                          for target in ("questions", "population"))  # fmt: skip
+    assert stated.attrs["target"] == json.loads(stated.attrs["record"])["target"] == "population"
+    assert json.loads(stated.attrs["record"])["policy"]["target"] == "questions"
+    assert float(stated["above"][0]) == float(like_these["above"][0])
+    assert "One trial of each question says too little" in str(stated["sentence"][0].item())
+    new, old = rng.binomial(1, 0.5, (2, 60, 2))
+    assert bk.decide.gate(new, old, **asked)["gate"].attrs["target"] == "questions"
+
+
 def test_a_result_of_both_decides_as_their_data() -> None:
     new, old = _runs(1), _runs(2, worse=1.4)
     policy = bk.decide.GatePolicy("pass@1", margin=0.05, effect=-0.1, floors={3: 0.2})

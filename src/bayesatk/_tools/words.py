@@ -107,3 +107,21 @@ def share_error(share: ArrayLike, draws: float) -> Array:
     share_min = 1.0 / (draws + 2.0)
     inside = np.clip(share, share_min, 1.0 - share_min)
     return np.asarray(np.sqrt(inside * (1.0 - inside) / draws))
+
+
+def near_words(share: ArrayLike, bound: float, draws: float) -> str:
+    """Warn where one of some shares of draws is within three standard errors of what decides.
+
+    Examples
+    --------
+    >>> near_words([0.99, 0.974], 0.975, 4000)
+    ' This is within Monte Carlo error of 0.975: another seed, or more draws, may decide otherwise.'
+    >>> near_words(0.99, 0.975, 4000)
+    ''
+    """
+    near = np.abs(np.asarray(share) - bound) < 3.0 * share_error(share, draws)
+    text = (
+        f" This is within Monte Carlo error of {bound:g}: another seed, or more draws, may decide "
+        "otherwise."
+    )
+    return text * bool(near.any())

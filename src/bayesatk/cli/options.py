@@ -223,6 +223,15 @@ class Reading(FileOptions):
         trials side by side: outcome=run0,run1.
     group
         Column with the group of every question, such as its domain.
+    where
+        Rows to read: --where profile=careful, or one of several values: profile=careful,plain.
+    wide
+        Tables have a column for each system.
+    better
+        Which scores are better; lower: seconds, errors, costs.
+    truth
+        Column with what is true of a trial, where it is known (0, 1 or empty), to correct for
+        errors of the judge.
     quiet : -q
         No progress, no data card.
 
@@ -230,8 +239,6 @@ class Reading(FileOptions):
     --------------------
     success
         Rule for success: --success 'score >= 0.5'.
-    better
-        Which scores are better; lower: seconds, errors, costs.
     covariate
         Column with a property of every question, on which success depends.
     weight
@@ -242,24 +249,17 @@ class Reading(FileOptions):
         Unit of costs: USD, tokens, s.
     missing_cost
         Treatment of trials without a cost.
-    truth
-        Column with what is true of a trial, where it is known (0, 1 or empty), to correct for
-        errors of the judge.
     shared
         Only questions that every system tried.
 
     Tables and files
     ----------------
-    where
-        Rows to read: --where profile=careful, or one of several values: profile=careful,plain.
     ignore
         Column that is passed over; repeat it for several.
     missing_question
         Treatment of rows without a question.
     records
         Path of the records in a JSON document, or within each line: output.runs.
-    wide
-        Tables have a column for each system.
     format
         Format of the files, if names do not show it.
     strict
@@ -495,7 +495,9 @@ class Evaluation:
         check_file(str(self.prior_trials))
         options = reading.options()
         shared = {name: options[name] for name in _OF_EARLIER if name in options}
-        return load(str(self.prior_trials), **shared | {"missing": "ignore"})
+        earlier = load(str(self.prior_trials), **shared | {"missing": "ignore"})
+        chosen = reading.system if len(earlier.systems) > 1 else None
+        return outcomes_of_systems(earlier, chosen) if chosen else earlier
 
     def evaluate(self, data: Any, model: Mapping[str, Any], progress: bool | None) -> Any:
         """Compute the exact posterior."""

@@ -6,9 +6,9 @@ argument, the rule and the remedy.
 Outcomes may be numbers: rewards, F1, shares of tests passed, seconds. Up to `MAX_LEVELS` different
 numbers that are not close to each other are the levels of the scale. Otherwise levels are
 quantiles, and every number is rounded to a level beside it; what rounding adds to one trial is
-subtracted from the next trial of the system. Thus the mean of a system moves by less than the
-distance of two levels divided by the number of its trials. Numbers that are levels, such as the
-ends, do not change.
+subtracted from the next trial of the system, of which those between levels that are close to each
+other are the last. Thus the mean of a system moves by about the distance of the closest levels
+divided by the number of its trials. Numbers that are levels, such as the ends, do not change.
 """
 
 import math
@@ -634,13 +634,14 @@ def _rounded_to_levels(numbers: Array, system: Ints, levels: Array) -> tuple[Cod
     """Return the level of every number by error diffusion, and the largest change of a mean.
 
     The rounding error of a number is added to the next number of the same system before that is
-    rounded, so that only the last error of a system remains in its sum.
+    rounded, so that only the last error of a system remains in its sum. Numbers between levels that
+    are far apart come first, so that this is a small one.
     """
     scale, error, previous_system = levels.tolist(), 0.0, -1
     codes, last_errors = np.empty(len(numbers), np.int32), {}
-    for row, (number, system_of_number) in enumerate(
-        zip(numbers.tolist(), system.tolist(), strict=True)
-    ):
+    distance = np.diff(levels, prepend=levels[0])[np.searchsorted(levels, numbers)]
+    for row in np.lexsort((-distance, system)).tolist():
+        number, system_of_number = float(numbers[row]), int(system[row])
         if system_of_number != previous_system:
             error, previous_system = 0.0, system_of_number
         position = bisect_left(scale, number)

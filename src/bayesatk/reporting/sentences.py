@@ -1,6 +1,5 @@
 """What a report says: sentences on systems, questions, guessing and checks; methods; scores."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -119,17 +118,17 @@ def _ceilings(result: Result) -> list[str]:
 
 
 def _differences(result: Result) -> list[str]:
-    """Say which systems are ahead in the first metric: tiers, then pairs where they are few.
+    """Say which systems are ahead in the first metric: tiers; of few, the best and each other one.
 
     Of the same pairs also what they cost.
     """
     systems = result.systems
     sentences = [said(result)[0]] if len(systems) > 2 else []
     if len(systems) <= 4:  # the table has all pairs
-        neighbours = list(pairwise(in_order(result)))
-        sentences += [said(result, system=a, other=b)[0] for a, b in neighbours]
+        best, *others = in_order(result)
+        sentences += [said(result, system=best, other=other)[0] for other in others]
         alpha = float(result.group("comparison").attrs["alpha"])
-        pairs = [(systems.index(a), systems.index(b)) for a, b in neighbours]
+        pairs = [(systems.index(best), systems.index(other)) for other in others]
         costs = cost_rows(result, pairs, alpha)
         sentences += [row["sentence"] for row in costs if row["target"] == "population"]
     return sentences

@@ -314,6 +314,15 @@ class Result:
         constant = self.group("constant_data")
         return constant["prior_count"].values if "prior_count" in constant else None
 
+    @property
+    def single_trials(self) -> bool:
+        """Whether partial pooling has one trial of every question that some system tried.
+
+        It does not say how much of the spread of questions is chance.
+        """
+        single = self.pooling == "partial" and self.prior_counts is None
+        return single and bool((self.trials.max(axis=1) < 2).any())
+
     def right_of_all(self, operation: Operation, argument: str = "fit") -> tuple[Ints, Ints]:
         """Return successes (or marks) and trials, each (system, question), for an operation.
 

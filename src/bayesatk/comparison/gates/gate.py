@@ -13,7 +13,7 @@ from bayesatk._tools.arrays import Array, Flags
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
-from bayesatk._tools.words import printable, probability_words, share_error
+from bayesatk._tools.words import near_words, printable, probability_words, share_error
 from bayesatk.comparison.gates.floors import FloorCheck, Verdict, check_floors, decided
 from bayesatk.comparison.gates.policy import (
     RULES,
@@ -24,7 +24,7 @@ from bayesatk.comparison.gates.policy import (
     run_noise,
 )
 from bayesatk.comparison.pairs.systems import compare
-from bayesatk.comparison.pairs.together import joint_draws
+from bayesatk.comparison.pairs.together import deciding_target, joint_draws
 from bayesatk.comparison.pairs.verdicts import PairSentences, named
 from bayesatk.data.capabilities import require_operation
 from bayesatk.data.outcomes import Outcomes, with_stopping
@@ -94,6 +94,11 @@ class Gate:
     left_out: int
 
     @property
+    def target(self) -> str:
+        """The target whose difference decides: with one trial of each question not the policy's."""
+        return TARGETS[deciding_target(self.compared, TARGETS.index(self.policy.target))]
+
+    @property
     def exit_code(self) -> int:
         """0 pass, 1 fail, 3 inconclusive."""
         return EXIT_CODES[self.verdict]
@@ -127,7 +132,7 @@ class Gate:
         record = self.as_dict()
         attrs = {
             **{name: record[name] for name in ("verdict", "exit_code", "policy_sha256")},
-            "metric": policy.metric, "target": policy.target, "ci_prob": policy.ci_prob,
+            "metric": policy.metric, "target": self.target, "ci_prob": policy.ci_prob,
             "seed": record["origin"]["seed"], "record": record,
         }  # fmt: skip
         group = analysis_group(pd.DataFrame(rows), ["check"], attrs, sentences=self._reasons())
@@ -142,6 +147,7 @@ class Gate:
             "exit_code": self.exit_code,
             "policy": self.policy.as_dict(),
             "policy_sha256": self.policy.sha256,
+            "target": self.target,
             "systems": dict(zip((NEW, BASELINE), map(str, self.systems), strict=True)),
             "probability": self.probability,
             "monte_carlo_error": self.error,
@@ -166,12 +172,18 @@ class Gate:
     def _verdict(self) -> str:
         policy, (new, baseline) = self.policy, map(named, self.systems)
         worse = policy.rule == RULES[0]
-        chance = probability_words(self.probability)
+        chance, level = probability_words(self.probability), policy.ci_prob
+        draws = self.compared.group("comparison").attrs["effective_draws"]
+        near = near_words(self.probability, level, draws)
+        near = near or near_words(self.probability, 1.0 - level, draws)
+        stated = TARGET_NAMES[policy.target]
         return (
-            f"{self.verdict.upper()}: in {policy.metric} on {TARGET_NAMES[policy.target]} {new} is "
+            f"{self.verdict.upper()}: in {policy.metric} on {TARGET_NAMES[self.target]} {new} is "
             f"{'not worse' if worse else 'better'} than {baseline} by more than {policy.margin:g} "
-            f"with probability {chance} (pass at {policy.ci_prob:g}, fail at "
-            f"{1.0 - policy.ci_prob:g})."
+            f"with probability {chance} (pass at {level:g}, fail at {1.0 - level:g})."
+            + f" One trial of each question says too little of {stated} alone, the policy's target."
+            * (self.target != policy.target)
+            + near
         )
 
     def _reasons(self) -> list[str]:
@@ -520,7 +532,8 @@ def _gate(
     """Return the verdict on a comparison of two systems."""
     positions = {NEW: compared.systems.index(new), BASELINE: compared.systems.index(baseline)}
     i, j = positions.values()
-    sentences, target = PairSentences(compared), TARGETS.index(policy.target)
+    sentences = PairSentences(compared)
+    target = deciding_target(compared, TARGETS.index(policy.target))
     rows = sentences.rows(policy.asked, i, j)
     on_target, question_sd = rows[target], rows[0]["sd"]
     probability = probability_above(policy, on_target)

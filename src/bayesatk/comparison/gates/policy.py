@@ -56,7 +56,8 @@ class GatePolicy:
         Posterior probability that a verdict needs, in (0.5, 1), and of the interval that is shown.
     target : {"questions", "population"}
         ``"questions"``: the mean over these questions, the same in every run; ``"population"``:
-        over questions like these.
+        over questions like these. Where a system has one trial of each question, which says too
+        little of these alone, questions like these decide in any case.
     effect : float, optional
         A difference (new minus baseline) at which the power of the gate is reported.
     floors : mapping, optional

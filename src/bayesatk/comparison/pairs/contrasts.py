@@ -248,8 +248,8 @@ def rank_probabilities(values: Array) -> Array:
     return np.maximum(chance, 0.0)
 
 
-def separated(values: Array, error: float) -> Flags:
-    """Which systems (row) are declared better than which (column).
+def separated(values: Array, error: float) -> tuple[Flags, list[float]]:
+    """Declare which systems (row) are better than which (column).
 
     Pairs are declared one after the other, the surest first, as long as all those declared so far
     are right together with probability ``1 - error`` or more.
@@ -260,11 +260,19 @@ def separated(values: Array, error: float) -> Flags:
         Joint draws.
     error : float
 
+    Returns
+    -------
+    declared : ndarray of bool, shape (systems, systems)
+    all_right : list of float
+        Probability that the first 1, 2, ... orders are right together: of those that are declared
+        and, unless these are all, of one more.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> separated(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).astype(int).tolist()
-    [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
+    >>> declared, all_right = separated(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05)
+    >>> declared.astype(int).tolist(), np.round(all_right, 2).tolist()
+    ([[0, 0, 0], [1, 0, 0], [1, 0, 0]], [1.0, 1.0, 0.53])
     """
     rounded, size = _in_resolution_units(values), values.shape[1]
     order = np.argsort(-rounded.mean(axis=0), kind="stable")
@@ -272,17 +280,16 @@ def separated(values: Array, error: float) -> Flags:
     for rank, above in enumerate(order):
         below = order[rank + 1 :]
         chance[above, below] = (rounded[:, [above]] <= rounded[:, below]).mean(axis=0)
-    declared = np.zeros((size, size), bool)
+    declared, all_right = np.zeros((size, size), bool), []
     failed = np.zeros(len(rounded), bool)
-    for pair in np.argsort(chance, axis=None, kind="stable"):
+    for pair in np.argsort(chance, axis=None, kind="stable")[: size * (size - 1) // 2]:
         above, below = divmod(int(pair), size)
-        if chance[above, below] > error:
-            break
         failed |= rounded[:, above] <= rounded[:, below]
-        if declared.any() and failed.mean() > error:
+        all_right.append(1.0 - float(failed.mean()))
+        if failed.mean() > error:
             break
         declared[above, below] = True
-    return declared
+    return declared, all_right
 
 
 def tiers_of(declared: Flags, order: Indices) -> Ints:

@@ -37,7 +37,7 @@ def cost_rows(
         has_draws = np.isfinite(values).all(axis=-1)
         better = np.zeros((len(values), *2 * values.shape[1:2]), bool)
         for t, systems in enumerate(has_draws):
-            better[t][np.ix_(systems, systems)] = separated(-values[t, systems].T, 0.5 * alpha)
+            better[t][np.ix_(systems, systems)] = separated(-values[t, systems].T, 0.5 * alpha)[0]
         for i, j in pairs:
             if not (tried[i] == tried[j]).all():
                 continue

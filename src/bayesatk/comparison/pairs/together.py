@@ -56,6 +56,39 @@ def effective_draws(fit: Result) -> float:
     return float(min(np.nanmin(size["x"], initial=fit.size) for size in sizes))
 
 
+def deciding_target(fit: Result, target: int) -> int:
+    """Return the target whose draws decide the orders on a target: mostly itself.
+
+    Where a system has one trial of each question, its interval on these questions rests on the
+    prior of how much questions differ, and is too narrow where they hardly do. Orders on them are
+    then those on questions like these, whose intervals hold either way (docs/how_we_know.md).
+    """
+    return 1 if target == 0 and fit.single_trials else target
+
+
+def orders(
+    fit: Result, values: Array, target: int, cell: int, alpha: float
+) -> tuple[Flags, list[float]]:
+    """Return which orders are declared, and how surely all are right, as `separated` does.
+
+    Parameters
+    ----------
+    fit : Result
+    values : ndarray, shape (target, cell, system, draws)
+    target, cell : int
+    alpha : float
+        Orders are declared while all are right together with probability ``1 - alpha / 2``.
+    """
+    draws = _shrunk(fit, values[deciding_target(fit, target)], cell)
+    return separated(fit.scale.direction * draws, 0.5 * alpha)
+
+
+def _shrunk(fit: Result, values: Array, cell: int) -> Array:
+    """Return draws (draws, system) of a metric that are shrunk towards each other."""
+    metric = [*fit.grid][cell]
+    return shrunk(values[cell].T, _unit(fit, not metric.voted))
+
+
 def settings_of(fit: Result, rope: float = 0.0) -> Settings:
     """Return how differences of a result are described."""
     return Settings(fit.ci_prob, fit.ci_kind, rope, fit.scale.direction, effective_draws(fit))
@@ -91,13 +124,15 @@ class Standings:
         Orders are declared as long as all are right together with probability ``1 - alpha / 2``.
         """
         direction = fit.scale.direction
-        units = [_unit(fit, not metric.voted) for metric in fit.grid]
         shape = values.shape[:3]
         ranks, declared = np.empty((*shape, shape[2])), np.empty((*shape, shape[2]), bool)
         tiers, order, mean = np.empty(shape, int), np.empty(shape, int), np.empty(shape)
         for at in np.ndindex(shape[:2]):  # target and cell
-            draws = direction * shrunk(values[at].T, units[at[1]])
-            ranks[at], declared[at] = rank_probabilities(draws), separated(draws, 0.5 * alpha)
+            draws = direction * _shrunk(fit, values[at[0]], at[1])
+            ranks[at], declared[at] = (
+                rank_probabilities(draws),
+                orders(fit, values, at[0], at[1], alpha)[0],
+            )
             order[at] = np.argsort(-direction * values[at].mean(axis=1), kind="stable")
             tiers[at] = tiers_of(declared[at], order[at])
             mean[at] = direction * draws.mean(axis=0)

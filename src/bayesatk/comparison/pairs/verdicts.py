@@ -14,8 +14,16 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Flags, Ints
-from bayesatk._tools.words import chance_words, few_names, number_words, printable
+from bayesatk._tools.words import (
+    chance_words,
+    few_names,
+    near_words,
+    number_words,
+    printable,
+    probability_words,
+)
 from bayesatk.comparison.pairs.contrasts import CONTRASTS
+from bayesatk.comparison.pairs.together import deciding_target, joint_draws, orders
 from bayesatk.core.question.observed import has_observed_mean
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
@@ -100,7 +108,8 @@ class PairSentences:
         """
         rows = self.rows(metric, i, j)
         # Equal systems may differ by rounding, and then keep their order.
-        lead = round(self._result.scale.direction * rows[0]["mean"], 12)
+        direction = self._result.scale.direction
+        lead = round(direction * rows[0]["mean"], 12)
         if not as_given and (lead < 0.0 or (lead == 0.0 and i > j)):
             i, j = j, i
             rows = self.rows(metric, i, j)
@@ -113,13 +122,15 @@ class PairSentences:
         turned, verdicts, sentences = self.rows(metric, j, i), [], []
         for index, target in enumerate(self._result.targets):
             row, pair = rows[index], (i, j)
-            behind = bool(turned[index]["declared"])
-            verdict = self.verdict(turned[index] if behind else row)
+            decides = deciding_target(self._result, index)
+            behind = bool(turned[decides]["declared"])
+            verdict = self.verdict((turned if behind else rows)[decides])
             verdicts.append(TURNED.get(verdict, verdict) if behind else verdict)
+            open_and_lower = verdict in (OPEN, EQUIVALENT) and direction * row["mean"] < 0.0
             if behind and as_given:
                 verdict = verdicts[-1]
-            elif behind:  # on this target: its sentence begins with the better one, too
-                row, pair = turned[index], (j, i)
+            elif behind or (open_and_lower and not as_given):
+                row, pair = turned[index], (j, i)  # the sentence begins with the better one here
             statement = self._sentence(metric, index, verdict, pair, row)
             where = f"On {TARGET_NAMES[target]} "
             sentences.append(self._scores(metric, i, j, *names) + where + statement)
@@ -218,14 +229,23 @@ class PairSentences:
             f": posterior mean difference {mean} ({percent} interval {low} to {high}), "
             f"{', '.join(chances)}"
         )
-        if verdict == OPEN and row["ci_lower"] * row["ci_upper"] > 0.0:
-            text += self._why_not_separated()
-        return f"{text}."
+        excludes_zero = row["ci_lower"] * row["ci_upper"] > 0.0
+        if verdict == OPEN and (excludes_zero or row["prob_in_rope"] >= 1.0 - self._attrs["alpha"]):
+            text += self._why_not_separated(target)
+        if len(self._result.systems) > 2:
+            return f"{text}."
+        sure, not_tied = 1.0 - 0.5 * self._attrs["alpha"], row["prob_greater"] - row["prob_tie"] / 2
+        return f"{text}." + near_words(not_tied, sure, self._attrs["effective_draws"])
 
-    def _why_not_separated(self) -> str:
+    def _why_not_separated(self, target: int) -> str:
         """Say what a pair lacks whose interval does not contain zero."""
         sure = 1.0 - 0.5 * self._attrs["alpha"]
         number = len(self._result.systems)
+        if deciding_target(self._result, target) != target:
+            return (
+                "; with one trial of each question this rests on the prior, and the verdict is "
+                "that on questions like these"
+            )
         if number == 2:
             return f"; an order is declared if it is right with probability {sure:g}"
         return (
@@ -264,16 +284,37 @@ class PairSentences:
             f"{names[order[0]]} has the best posterior mean, {best} "
             f"({100 * result.ci_prob:g}% interval {low} to {high}); "
         )
+        surely = self._how_surely(metric, target)
         if tier.max() == 1:
-            return f"{text}the systems are not separated: all are in one tier."
+            return f"{text}the systems are not separated: all are in one tier.{surely}"
         levels = [
             few_names(names[order][tier[order] == level].tolist())
             for level in range(1, int(tier.max()) + 1)
         ]
         numbered = "; ".join(f"({number}) {names}" for number, names in enumerate(levels, 1))
-        return f"{text}there are {len(levels)} tiers: {numbered}. " + _orders(
+        said = _orders(
             names[order].tolist(), tier[order], self._declared(metric, target)[order][:, order]
         )
+        return f"{text}there are {len(levels)} tiers: {numbered}. {said}{surely}"
+
+    def _how_surely(self, metric: Metric, target: str) -> str:
+        """Say with which probability all declared orders are right, and what is needed."""
+        result, position = self._result, self._result.targets.index(target)
+        group = result.group("leaderboard" if result.has("leaderboard") else "tiers")
+        alpha, draws = group.attrs["alpha"], group.attrs["effective_draws"]
+        bound, cell = 1.0 - 0.5 * alpha, [*result.grid].index(metric)
+        values = result.once("joint draws", lambda: joint_draws(result))
+        declared, all_right = orders(result, values, position, cell, alpha)
+        number = int(declared.sum())
+        decisive = all_right[max(number - 1, 0) : number + 1]
+        first, *further = map(probability_words, decisive)
+        if number:
+            which = "These orders are right together" if number > 1 else "This order is right"
+            more = "".join(f"; with the next surest order {chance}" for chance in further)
+            text = f" {which} with probability {first} ({bound:g} is needed{more})."
+        else:
+            text = f" The surest order is right with probability {first}; {bound:g} is needed."
+        return text + near_words(decisive, bound, draws)
 
     def _declared(self, metric: Metric, target: str) -> Flags:
         """Return which systems are declared better than which: of the leaderboard, if any."""
