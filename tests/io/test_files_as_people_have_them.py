@@ -430,10 +430,15 @@ PROPOSED = {
     ),
     "rates that are rounded": Table(
         "model,task,rate_,n  a,x,0.71,14042  a,y,0.55,1319",
-        [("rounded to 2 decimals: 0.71 of 14042 trials may be 70 successes more or less than 9970",
-          {})],
+        [("seems rounded to 2 decimals: 0.71 of 14042 trials may be 70 successes more", {})],
         "x 9970/14042, y 725/1319",
         options={"columns": {"rate": "rate_", "trials": "n"}},
+    ),
+    "rates in tenths of 50 trials": Table(
+        "task,acc,n  " + "  ".join(f"t{q},0.{q + 1},50" for q in range(6)),
+        [("0.1 of 50 trials may be 2 successes more or less than 5", {})],
+        ", ".join(f"t{q} {5 * q + 5}/50" for q in range(6)),
+        options={"columns": {"rate": "acc", "trials": "n"}},
     ),
     "suites under the same trials": Table(
         "model,subset,question_id,seed,correct  a,p,1,0,1  a,p,1,1,1  a,r,1,0,0  a,r,1,1,1",

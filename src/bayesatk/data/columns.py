@@ -359,8 +359,8 @@ def counts_of_rates(table: Columns) -> Columns:
     whole = 100.0 if (rates > 1.0).any() else 1.0
     counts = rates / whole * trials
     texts = [str(value).rstrip() for value in table.listed("rate")]
-    decimals = max(len(text.rstrip("%").partition(".")[2]) for text in texts)
-    in_percent = whole > 1.0 or texts[0].endswith("%")
+    decimals = max([len(text.rstrip("%").partition(".")[2]) for text in texts], default=0)
+    in_percent = whole > 1.0 or any(text.endswith("%") for text in texts)
     rounding = 0.5 * 10.0**-decimals / (100.0 if in_percent else 1.0) * trials  # in successes
     fit = (trials >= 1) & (trials == np.round(trials)) & (counts >= 0.0) & (counts <= trials)
     missed = np.abs(counts - np.round(counts))
@@ -377,13 +377,15 @@ def counts_of_rates(table: Columns) -> Columns:
             Argument("scores", "numbers", "tally"), ".",
         )  # fmt: skip
     kind = "percent" if whole > 1.0 else "share"
-    is_rounded = (missed > 1e-6 * trials) & (rounding > 0.5)
-    if is_rounded.any():
-        row = int(is_rounded.argmax())
+    # Other counts fit as well. Where rates are exact, some of several have more decimals.
+    is_unsure = (rounding > 0.5) & (counts > 0.0) & (counts < trials)
+    several = 6
+    if (is_unsure & (missed > 1e-6 * trials)).any() or is_unsure.sum() >= several:
+        row = int(is_unsure.argmax())
         doubt = (
-            f"column {column!r} is rounded to {decimals} decimals: {texts[row]} of {trials[row]:g} "
-            f"trials may be {rounding[row]:.0f} successes more or less than {counts[row]:.0f}, as "
-            "which it is read; give the successes, or more decimals",
+            f"column {column!r} seems rounded to {decimals} decimals: {texts[row]} of "
+            f"{trials[row]:g} trials may be {rounding[row]:.0f} successes more or less than "
+            f"{counts[row]:.0f}, as which it is read; give the successes, or more decimals",
         )
         table = replace(table, doubts=(*table.doubts, doubt))
     table = table.with_column("trials", table.roles["trials"], trials.astype(int).tolist())

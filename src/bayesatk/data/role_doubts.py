@@ -278,7 +278,7 @@ def summary_doubt(role: str, labels: Labels) -> Doubt:
     ("question 'TOTAL' is called as a sum", ())
     """
     called = [label for label in labels if isinstance(label, str) and re.fullmatch(
-        "((grand|sub|macro|micro|weighted)[ _-]?)?(totals?|overall|averages?|avg|mean|sum|all)",
+        "((grand|sub|macro|micro|weighted)[ _-]?)?(totals?|overall|averages?|avg|all)",
         label.strip().lower())]  # fmt: skip
     if not called or len(labels) < 3:
         return ()
