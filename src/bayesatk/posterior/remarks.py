@@ -101,7 +101,8 @@ def these_questions_note(system: object, trials: Ints) -> list[str]:
     return [
         f"{system}: one trial of each question does not say how much of their spread is chance, so "
         "intervals on these questions rest on the prior: they held .84 to .96 of simulated truths, "
-        "those on questions like these .94 to .98. A second trial mends this."
+        "those on questions like these .94 to .98, by which orders on both are decided. A second "
+        "trial mends this."
     ]
 
 

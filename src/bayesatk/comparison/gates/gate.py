@@ -365,11 +365,6 @@ def gate(
     return with_analysis(decision.compared.tree, "gate", gate=decision.group())
 
 
-def _observed(compared: Result, system: int, policy: GatePolicy) -> float:
-    """Return the estimate of a system, of all questions or none."""
-    return observed_value(compared, system, policy.asked, of_all=True)
-
-
 def joined_outcomes(new: object, baseline: object) -> Outcomes:
     """Return the outcomes of two systems, each given by itself, aligned on their questions."""
     both = {NEW: tally(new), BASELINE: tally(baseline)}
@@ -542,7 +537,10 @@ def _gate(
     run_sd, target_sd = max(noise, question_sd), on_target["sd"]
     scale = target_sd / question_sd if question_sd > 0.0 else 1.0
     of_systems = joint_draws(compared)[target, [*compared.grid].index(policy.asked)]
-    observed = {name: _observed(compared, k, policy) for name, k in positions.items()}
+    observed = {
+        name: observed_value(compared, k, policy.asked, of_all=True)
+        for name, k in positions.items()
+    }
     return Gate(
         _worst_verdict([verdict, *(floor.verdict for floor in floors)]),
         probability,

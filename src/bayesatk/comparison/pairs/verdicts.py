@@ -284,7 +284,7 @@ class PairSentences:
             f"{names[order[0]]} has the best posterior mean, {best} "
             f"({100 * result.ci_prob:g}% interval {low} to {high}); "
         )
-        surely = self._how_surely(metric, target)
+        declared, surely = self._how_surely(metric, target)
         if tier.max() == 1:
             return f"{text}the systems are not separated: all are in one tier.{surely}"
         levels = [
@@ -292,13 +292,11 @@ class PairSentences:
             for level in range(1, int(tier.max()) + 1)
         ]
         numbered = "; ".join(f"({number}) {names}" for number, names in enumerate(levels, 1))
-        said = _orders(
-            names[order].tolist(), tier[order], self._declared(metric, target)[order][:, order]
-        )
+        said = _orders(names[order].tolist(), tier[order], declared[order][:, order])
         return f"{text}there are {len(levels)} tiers: {numbered}. {said}{surely}"
 
-    def _how_surely(self, metric: Metric, target: str) -> str:
-        """Say with which probability all declared orders are right, and what is needed."""
+    def _how_surely(self, metric: Metric, target: str) -> tuple[Flags, str]:
+        """Return the declared orders; say how surely all are right, and what is needed."""
         result, position = self._result, self._result.targets.index(target)
         group = result.group("leaderboard" if result.has("leaderboard") else "tiers")
         alpha, draws = group.attrs["alpha"], group.attrs["effective_draws"]
@@ -314,16 +312,7 @@ class PairSentences:
             text = f" {which} with probability {first} ({bound:g} is needed{more})."
         else:
             text = f" The surest order is right with probability {first}; {bound:g} is needed."
-        return text + near_words(decisive, bound, draws)
-
-    def _declared(self, metric: Metric, target: str) -> Flags:
-        """Return which systems are declared better than which: of the leaderboard, if any."""
-        position = self._result.targets.index(target)
-        if self._result.has("leaderboard"):
-            of_metric = self._result.group("leaderboard")["separated"].sel(metric=metric.label)
-            return np.asarray(of_metric.isel(target=position).values == 1)
-        values = self._array(self._data, metric, ("system", "other", "target", "contrast"))
-        return np.asarray(values[:, :, position, CONTRASTS.index("declared")] == 1.0)
+        return declared, text + near_words(decisive, bound, draws)
 
 
 def _orders(names: list[str], tier: Ints, declared: Flags) -> str:
