@@ -181,9 +181,9 @@ class Gate:
             f"{self.verdict.upper()}: in {policy.metric} on {TARGET_NAMES[self.target]} {new} is "
             f"{'not worse' if worse else 'better'} than {baseline} by more than {policy.margin:g} "
             f"with probability {chance} (pass at {level:g}, fail at {1.0 - level:g})."
+            + near
             + f" One trial of each question says too little of {stated} alone, the policy's target."
             * (self.target != policy.target)
-            + near
         )
 
     def _reasons(self) -> list[str]:
