@@ -37,10 +37,8 @@ CONDITIONS = {
     *"variant".split(),
 }
 # Kinds of questions; where the rows of one question differ in them, they are conditions.
-_KINDS = {
-    *"dataset domain effort lang language locale persona split subject subset suite".split(),
-    *"template tool version".split(),
-}
+_SUITES = {*"benchmark dataset domain subject subset suite".split()}
+_KINDS = _SUITES | {*"effort lang language locale persona split template tool version".split()}
 
 
 def columns_of_content(
@@ -171,14 +169,18 @@ def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_fil
 
 
 def _as_system_or_suite(roles: Mapping[str, Any], *names: Any) -> list[tuple[str, Argument]]:
-    """Return when columns are part of the system, or of the question, and the arguments."""
+    """Return when columns are part of the system, or of the question, with the arguments.
+
+    The likelier one is first.
+    """
     together = [*columns_of(roles, "system"), *names]
     suite = [*names, *columns_of(roles, "question")]
-    return [
+    ways = [
         (f"if the system includes {' and '.join(map(shown, names))}",
          Argument("columns", {"system": together if len(together) > 1 else together[0]})),
         ("if ids are of several suites", Argument("columns", {"question": suite})),
     ]  # fmt: skip
+    return ways[::-1] if {*map(last_part, names)} <= _SUITES else ways
 
 
 def _differs_by_design(
