@@ -480,3 +480,18 @@ def test_what_does_not_fit_is_refused(change, message) -> None:
     }  # fmt: skip
     with pytest.raises(ValueError, match=message):
         bk.from_draws(given.pop("trace"), given.pop("data"), given.pop("metrics"), **given)
+
+
+@pytest.mark.parametrize("dim", ["p_dim_0", "question"])
+def test_numbers_that_arviz_gives_are_labels_only_where_the_dimension_is_named(dim) -> None:
+    """ArviZ numbers every dimension without coordinates; the ids of these questions are numbers."""
+    ids, p = ["2", "0", "1"], np.tile([0.9, 0.1, 0.5], (2, 10, 1))
+    data = bk.tally(pd.DataFrame({"question": ids * 2, "outcome": [1, 0, 1, 1, 0, 0]}))
+    trace = _trace(p, ("chain", "draw", dim), {dim: [0, 1, 2]})
+    fit = bk.from_draws(trace, data, "pass@1", rng=1)
+    mean = fit["posterior"]["p"].mean(("chain", "draw")).sel(system=fit["posterior"]["system"][0])
+    found = dict(zip(mean["question"].values.tolist(), mean.values.tolist(), strict=True))
+    numbers = ids if dim == "p_dim_0" else ["0", "1", "2"]
+    expected = dict(zip(numbers, [0.9, 0.1, 0.5], strict=True))
+    assert found == pytest.approx(expected)
+    assert any("matched by these numbers" in note for note in fit.notes) == (dim == "question")

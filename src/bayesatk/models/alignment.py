@@ -10,6 +10,7 @@ from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
 
 SAMPLE_DIMS = ("chain", "draw")
+NAMED = ("system", "question", "category")  # ArviZ numbers any other dimension 0, 1, 2, ...
 Labels = Mapping[str, Sequence[Any]]  # of the systems, the questions, and the categories
 
 
@@ -70,6 +71,21 @@ def dimensions(values: xr.DataArray, labels: Labels, argument: str) -> dict[str,
     return names
 
 
+def number_notes(values: xr.DataArray, labels: Labels) -> list[str]:
+    """Say where questions or systems that are numbered 0, 1, 2, ... were matched by number.
+
+    The numbers may be those of the data, or ArviZ's own, which has them where nobody gave labels.
+    """
+    return [
+        f"The trace numbers {dim!r} from 0 to {len(wanted) - 1}, and so do the data in another "
+        "order: entries were matched by these numbers. If the model has the order of the data, "
+        f"give it their labels, coords={{'{dim}': data.dataset['{dim}'].values}}."
+        for dim, wanted in labels.items()
+        if dim in values.coords and values[dim].values.tolist() == list(range(len(wanted)))
+        and places(values, dim, wanted, dim, "p") != list(range(len(wanted)))
+    ]  # fmt: skip
+
+
 def _remedy(absent: set[str]) -> str:
     if absent == {"system"}:
         return "If the draws are of one system, name it: system='...'."
@@ -97,7 +113,8 @@ def places(
     size = values.sizes[dim]
     numbered = list(range(size))
     labels = values[dim].values.tolist() if dim in values.coords else numbered
-    for as_text in (False, True):
+    unlabelled = labels == numbered and (dim not in values.coords or name not in NAMED)
+    for as_text in () if unlabelled else (False, True):
         available, requested = (
             [str(x) for x in row] if as_text else list(row) for row in (labels, wanted)
         )

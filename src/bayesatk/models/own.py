@@ -20,7 +20,14 @@ from bayesatk.data.roles import GROUP
 from bayesatk.data.study import Study, as_marked
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse, without_costs
-from bayesatk.models.alignment import SAMPLE_DIMS, Labels, aligned, dimensions, places
+from bayesatk.models.alignment import (
+    SAMPLE_DIMS,
+    Labels,
+    aligned,
+    dimensions,
+    number_notes,
+    places,
+)
 from bayesatk.models.mixing import mixing_notes
 from bayesatk.models.own_checks import (
     contradictions,
@@ -143,6 +150,7 @@ def from_draws(
     axes = ("system", "question", *study.scale.axes)
     labels = {name: outcomes.dataset[name].values.tolist() for name in axes}
     drawn, new_p = _probabilities(aligned(traced_p, labels, "p"), p), None
+    lines += number_notes(traced_p, labels)
     if group is not None:
         new_p = _by_system(group[new].astype(float), new, labels, traced_p)
         lines += noise_note(study, new_p)
