@@ -54,6 +54,17 @@ def test_everyday_work_needs_no_sampler_no_plots_and_no_arviz(tmp_path) -> None:
     assert "@" in done.stdout
 
 
+def test_draws_of_a_model_need_no_sampler(tmp_path) -> None:
+    code = """
+import bayesatk as bk, numpy as np, xarray as xr
+p = xr.Dataset({"p": (("chain", "draw", "question"), np.full((2, 5, 1), 0.5))})
+mine = bk.from_draws(xr.DataTree.from_dict({"posterior": p}), [[0, 1]], "pass@1")
+assert (bk.table(mine)["mean"] == 0.5).all()
+"""
+    done = _run(code, HIDDEN, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.long
 def test_without_extras_it_installs_and_works(tmp_path) -> None:
     """Run the line of the page in an empty environment, and everyday work there."""
@@ -88,6 +99,8 @@ def test_without_extras_it_installs_and_works(tmp_path) -> None:
     ("code", "says"),
     [
         ("bk.sample([[0, 1]], 'bayes')", "pip install pymc nutpie"),
+        ("bk.models.build", "pip install pymc nutpie"),
+        ("bk.checks.calibrate", "pip install pymc nutpie"),
         ("bk.plots.plot_curve", "pip install matplotlib"),
         ("bk.report(bk.evaluate([[0, 1]], 'bayes', rng=1), 'a.html')", "a report needs matplotlib"),
         ("import bayesatk.cli.app", "pip install typer rich"),

@@ -11,6 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from bayesatk._tools.packages import SAMPLING, require
+
 
 def shelf(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a module whose stub lists its names.
@@ -32,9 +34,14 @@ def shelf(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list
     def find(attribute: str) -> Any:
         if attribute not in homes:
             raise AttributeError(f"module {name!r} has no attribute {attribute!r}", name=attribute)
-        if homes[attribute] == name:
-            return import_module(f"{name}.{attribute}")
-        return getattr(import_module(homes[attribute]), attribute)
+        try:
+            if homes[attribute] == name:
+                return import_module(f"{name}.{attribute}")
+            return getattr(import_module(homes[attribute]), attribute)
+        except ModuleNotFoundError as missing:
+            if missing.name in SAMPLING:
+                require(*SAMPLING)
+            raise
 
     names = sorted(homes)
     return find, names.copy, names.copy()

@@ -4,9 +4,6 @@ Shares definitions with the closed forms (outcomes, metrics, priors, result sche
 their computations. PyMC is imported with the first name that is used.
 """
 
-from bayesatk._tools.packages import SAMPLING, require
 from bayesatk._tools.shelves import shelf
-
-require(*SAMPLING)
 
 __getattr__, __dir__, __all__ = shelf(__name__, __file__)
