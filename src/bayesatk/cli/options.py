@@ -717,5 +717,5 @@ def _written(argument: Argument, offered: Collection[str]) -> str:
         return " ".join(f"--difficulty {label}={pair}" for label, pair in stated)
     parameter = RENAMED.get(name, name)
     if parameter == "shared" and "only_shared" in offered:  # of a gate, which says what it leaves
-        return "--shared"
+        return "--shared --missing ignore"
     return as_option(name, value) if parameter in offered else str(argument)

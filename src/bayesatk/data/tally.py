@@ -457,7 +457,11 @@ def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple
     fault = "has no trials" if never_run[s, q] else f"has {missing_counts[s, q]} missing outcomes"
     ignored = Argument("missing", "ignore", "tally")
     remedy: tuple[str | Argument, ...] = ("Say what they mean: ", ignored, " leaves them out")
-    remedy += (".",) if cells else (", ", *worst_or_best("tally"))
+    remedy += (
+        ("; to compare systems on the questions that all tried, --shared beside it, in Python "
+         "data.shared().",)
+        if cells else (", ", *worst_or_best("tally"))
+    )  # fmt: skip
     if counted:
         remedy = (
             f"The number of trials to count as {missing} is not known. Use ", ignored,

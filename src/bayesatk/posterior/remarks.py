@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, betainc
+from scipy.special import bdtr, bdtrc
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.numerics.importance import K_HAT_MAX
+from bayesatk.core.numerics.permutation import correlation_test
 from bayesatk.core.question.expected_credit import finite
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.credit import maj_at
@@ -116,8 +117,7 @@ def weight_note(
 ) -> list[str]:
     """Say that weights are correlated with success where pooling assumes that they are not.
 
-    The p-value is that of a permutation of the weights over the questions, by the t distribution of
-    the correlation (Pitman 1937).
+    The p-value is that of a permutation of the weights over the questions.
 
     Parameters
     ----------
@@ -135,10 +135,7 @@ def weight_note(
         return []
     rate = counts[tried] @ np.array(scores) / counts[tried].sum(axis=1)
     scaled_weight = weight[tried] / weight[tried].max()
-    x, y = scaled_weight - scaled_weight.mean(), rate - rate.mean()
-    size = float(np.sqrt((x @ x) * (y @ y)))
-    correlation = min(max(float(x @ y) / size, -1.0), 1.0) if size > 0.0 else 0.0
-    p_value = float(betainc(0.5 * (len(x) - 2), 0.5, 1.0 - correlation**2))
+    correlation, p_value = correlation_test(scaled_weight, rate)
     if p_value >= _CORRELATION_P_VALUE:
         return []
     how = "higher" if correlation > 0.0 else "lower"

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arrays import Array, Ints
+from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import ArgumentError
-from bayesatk._tools.words import by_same_text
+from bayesatk._tools.words import by_same_text, few_names, printable
+from bayesatk.core.numerics.permutation import correlation_test
 from bayesatk.data.capabilities import Operation, answered, require_operation
 from bayesatk.data.design import CovariateDesign
 from bayesatk.data.grouping import Grouping
@@ -44,6 +46,8 @@ from bayesatk.results.schema import (
     stored_outcomes,
 )
 from bayesatk.results.views import ShownTable
+
+UNLIKE_P_VALUE = 0.05  # below it a system scored otherwise on questions that another did not try
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,9 +200,56 @@ class Result:
             and "for leave-one-out" not in note
         ]  # fmt: skip
         notes = by_same_text(self.systems, notes)
-        if systems is None and not (self.trials > 0).all(axis=0).any():
-            notes.append("No question was tried by all systems.")
-        return notes
+        chosen = [i for i, name in enumerate(self.systems) if systems is None or name in systems]
+        return notes + self._tried_note(chosen)
+
+    def _tried_note(self, systems: Sequence[int]) -> list[str]:
+        """Say that systems tried different questions, of which pairs that matters, and a remedy."""
+        tried = self.trials[systems] > 0
+        if self.own or (tried == tried[0]).all():
+            return []
+        names = [printable(str(self.systems[i])) for i in systems]
+        each = few_names([f"{name} {n}" for name, n in zip(names, tried.sum(axis=1), strict=True)])
+        unlike = [
+            f"{first} and {second}"
+            for (i, first), (j, second) in combinations(zip(systems, names, strict=True), 2)
+            if self.unlike[i, j]
+        ]
+        text = (
+            f"Systems tried different questions, of {tried.any(axis=0).sum()}: {each}. Each is "
+            "judged by its own, as if those that it lacks were like them."
+        )
+        if unlike:
+            text += (
+                f" They are not: of {few_names(unlike)} no order is declared, because the scores "
+                "of one differ between questions that the other tried and did not try "
+                f"(p < {UNLIKE_P_VALUE:g})."
+            )
+        if not tried.all(axis=0).any():
+            return [f"{text} No question was tried by all systems."]
+        return [
+            f"{text} To compare on the questions that all tried: --missing ignore --shared; in "
+            "Python bayesatk.evaluate(data.shared())."
+        ]
+
+    @cached_property
+    def unlike(self) -> Flags:
+        """Of which pairs (system, other) one scored otherwise on what the other did not try.
+
+        Means of different questions then differ for equal systems, too, so that no order of the
+        two can be declared. Draws of your own model say themselves what is missing.
+        """
+        tried, size = self.trials > 0, len(self.systems)
+        unlike = np.zeros((size, size), bool)
+        if self.own or (tried == tried[0]).all():
+            return unlike
+        for i, j in permutations(range(size), 2):
+            own, shared = tried[i], tried[j, tried[i]]
+            if own.sum() >= 3 and not shared.all():
+                rates = self.counts[i, own] @ self.scores / self.trials[i, own]
+                _, p_value = correlation_test(shared.astype(float), rates)
+                unlike[i, j] |= p_value < UNLIKE_P_VALUE
+        return unlike | unlike.T
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:

@@ -248,17 +248,20 @@ def rank_probabilities(values: Array) -> Array:
     return np.maximum(chance, 0.0)
 
 
-def separated(values: Array, error: float) -> tuple[Flags, list[float]]:
+def separated(
+    values: Array, error: float, unlike: Flags | None = None
+) -> tuple[Flags, list[float]]:
     """Declare which systems (row) are better than which (column).
 
     Pairs are declared one after the other, the surest first, as long as all those declared so far
-    are right together with probability ``1 - error`` or more.
+    are right together with probability ``1 - error`` or more; never those that are `unlike`.
 
     Parameters
     ----------
     values : ndarray, shape (draws, systems)
         Joint draws.
     error : float
+    unlike : ndarray of bool, shape (systems, systems), optional
 
     Returns
     -------
@@ -280,9 +283,11 @@ def separated(values: Array, error: float) -> tuple[Flags, list[float]]:
     for rank, above in enumerate(order):
         below = order[rank + 1 :]
         chance[above, below] = (rounded[:, [above]] <= rounded[:, below]).mean(axis=0)
+    if unlike is not None:
+        chance[unlike] = np.inf
     declared, all_right = np.zeros((size, size), bool), []
-    failed = np.zeros(len(rounded), bool)
-    for pair in np.argsort(chance, axis=None, kind="stable")[: size * (size - 1) // 2]:
+    failed, candidates = np.zeros(len(rounded), bool), int(np.isfinite(chance).sum())
+    for pair in np.argsort(chance, axis=None, kind="stable")[:candidates]:
         above, below = divmod(int(pair), size)
         failed |= rounded[:, above] <= rounded[:, below]
         all_right.append(1.0 - float(failed.mean()))

@@ -119,7 +119,9 @@ def compare(
     a tie. Tied systems share ranks equally.
 
     Systems may lack questions (``shared_questions`` counts those that both tried; two that share
-    none have no contrasts). Each has its posterior from the questions that it tried.
+    none have no contrasts). Each has its posterior from the questions that it tried, as if those
+    that it lacks were like them. No order is declared of two of which one scored otherwise on what
+    the other tried than on what it did not try (p < 0.05, by permutations).
 
     Examples
     --------

@@ -71,6 +71,8 @@ def orders(
 ) -> tuple[Flags, list[float]]:
     """Return which orders are declared, and how surely all are right, as `separated` does.
 
+    None is declared of systems that tried questions of other difficulty (`Result.unlike`).
+
     Parameters
     ----------
     fit : Result
@@ -80,7 +82,7 @@ def orders(
         Orders are declared while all are right together with probability ``1 - alpha / 2``.
     """
     draws = _shrunk(fit, values[deciding_target(fit, target)], cell)
-    return separated(fit.scale.direction * draws, 0.5 * alpha)
+    return separated(fit.scale.direction * draws, 0.5 * alpha, fit.unlike)
 
 
 def _shrunk(fit: Result, values: Array, cell: int) -> Array:

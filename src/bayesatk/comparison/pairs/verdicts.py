@@ -58,12 +58,16 @@ def design_words(trials: Ints, weighted: bool = False) -> str:
     --------
     >>> design_words(np.array([[4, 4]])), design_words(np.array([[1, 3]]))
     ('2 questions (4 trials each)', '2 questions (1 to 3 trials each)')
+    >>> design_words(np.array([[4, 4, 4], [4, 0, 0]]))
+    '1 to 3 questions (4 trials each)'
     """
-    questions = int((trials > 0).any(axis=0).sum())
+    numbers = sorted({int(n) for n in (trials > 0).sum(axis=1)} - {0})
+    questions = numbers[-1]
     least, most = (int(f(trials[trials > 0])) for f in (np.min, np.max))
     number = f"{least} trial{'s' * (least > 1)}" if least == most else f"{least} to {most} trials"
     kind = "weighted question" if weighted else "question"
-    return f"{questions} {kind}{'s' * (questions > 1)} ({number} each)"
+    range_of = f"{numbers[0]} to " * (len(numbers) > 1)
+    return f"{range_of}{questions} {kind}{'s' * (questions > 1)} ({number} each)"
 
 
 @dataclass(frozen=True)
@@ -231,14 +235,16 @@ class PairSentences:
         )
         excludes_zero = row["ci_lower"] * row["ci_upper"] > 0.0
         if verdict == OPEN and (excludes_zero or row["prob_in_rope"] >= 1.0 - self._attrs["alpha"]):
-            text += self._why_not_separated(target)
+            text += self._why_not_separated(target, pair)
         if len(self._result.systems) > 2:
             return f"{text}."
         sure, not_tied = 1.0 - 0.5 * self._attrs["alpha"], row["prob_greater"] - row["prob_tie"] / 2
         return f"{text}." + near_words(not_tied, sure, self._attrs["effective_draws"])
 
-    def _why_not_separated(self, target: int) -> str:
+    def _why_not_separated(self, target: int, pair: tuple[int, int]) -> str:
         """Say what a pair lacks whose interval does not contain zero."""
+        if self._result.unlike[pair]:
+            return "; no order is declared, because they tried questions of other difficulty"
         sure = 1.0 - 0.5 * self._attrs["alpha"]
         number = len(self._result.systems)
         if deciding_target(self._result, target) != target:
@@ -304,6 +310,8 @@ class PairSentences:
         values = result.once("joint draws", lambda: joint_draws(result))
         declared, all_right = orders(result, values, position, cell, alpha)
         number = int(declared.sum())
+        if not all_right:
+            return declared, ""
         decisive = all_right[max(number - 1, 0) : number + 1]
         first, *further = map(probability_words, decisive)
         if number:
