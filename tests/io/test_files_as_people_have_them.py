@@ -176,6 +176,28 @@ PROPOSED = {
         "task,attempt,wave,passed  a,0,0,1  a,0,1,0  b,0,0,1  b,0,1,1",
         [("if 'wave' numbers trials too", "columns")], "a 1/2, b 2/2",
     ),
+    "successes and trials in a cell": Table(
+        "task,a,b  x,1/4,2/2  y,4/4,0/3", [("Counts or rates", "columns")],
+        "a: x 1/4, y 4/4; b: x 2/2, y 0/3",
+    ),
+    "several metrics of a trial": Table(  # by hand: of x 1 of 2, of y 2 of 2
+        "task_id,trial,metric,value  x,0,latency_s,9  x,0,exact,1  x,1,latency_s,3  x,1,exact,0"
+        "  y,0,latency_s,3  y,0,exact,1  y,1,latency_s,4  y,1,exact,1",
+        [("read one alone, as proposed", "where", "columns")], "x 1/2, y 2/2",
+    ),
+    "several raters of a trial": Table(
+        "prompt_id,generation,rater,rating  x,1,ann,1  x,1,bob,0  x,2,ann,0  x,2,bob,0"
+        "  y,1,ann,1  y,1,bob,1  y,2,ann,1  y,2,bob,0",
+        [("are not independent trials; read one alone", "where", "columns")], "x 1/2, y 2/2",
+    ),
+    "shares of systems side by side": Table(
+        "task,a_pass_rate,b_pass_rate  x,0.25,1.0  y,0.5,0.75",
+        [("Trials may be one number", "columns")], "a: x 1/4, y 2/4; b: x 4/4, y 3/4", fill=4,
+    ),
+    "trials of systems side by side": Table(
+        "q,gpt-4o_run1,gpt-4o_run2,o1_run1,o1_run2  x,0,1,1,1  y,0,0,0,1", [],
+        "gpt-4o: x 1/2, y 0/2; o1: x 2/2, y 1/2",
+    ),
     "a judge": Table(
         "case,judge,attempt,correct  a,x,0,0  a,x,1,1  a,y,0,1  a,y,1,1",
         [("system includes 'judge'", "columns")], "x: a 1/2; y: a 2/2",
@@ -772,8 +794,15 @@ REFUSED = {
     "a remark above the names": ("# exported  task,passed  x,1", {},
                                  "remove lines above the names of the columns"),
     "decimal commas": ("task;score  x;0,25  x;0,5", {}, "decimal point in place of the comma"),
-    "successes and trials in a cell": ("task,solved  x,1/4  y,4/4", {},
-                                       "the successes and the trials of '1/4' in a column each"),
+    "successes and trials in some cells": ("task,solved  x,1/4  y,1", {},
+                                           "the successes and the trials of '1/4' in a column"),
+    "successes of fewer trials in a cell": ("task,solved  x,5/4  y,4/4",
+                                            {"columns": {"rate": "solved"}},
+                                            "5 successes in 4 trials at row 2"),
+    "counts with a row of sums": ("task,a,b  x,1,3  y,2,4  z,4,0  TOTAL,7,7", {},
+                                  "'TOTAL' is called as a summary.*successes of 4 trials"),
+    "several metrics of a trial": ("task,metric,score  x,f1,1  x,em,0  y,f1,0  y,em,0", {},
+                                   "must be of one metric;.*where=\\{'metric': 'f1'\\}"),
     "lists of objects": ('{"id": "x", "r": [{"a": 1}]}  {"id": "y", "r": [{"a": 2}]}', {},
                          "one outcome column.*Scores may be in 'r\\[\\].a'"),
     "names below merged cells": (",gpt,,o,  task,a,b,a,b  x,1,0,1,1", {},

@@ -7,7 +7,6 @@ question are compared.
 import ast
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import NoneType
@@ -40,6 +39,8 @@ from bayesatk.data.roles import (
     columns_of,
     normalized_name,
     row_matches,
+    systems_of_columns,
+    systems_of_trials,
 )
 from bayesatk.data.validation import (
     Labels,
@@ -217,8 +218,9 @@ class Picked:
         if "trials" in roles and not {*columns_of(roles, "trials")} <= {*sample.names}:
             constants |= {roles["trials"]: roles["trials"]}
         beside = [roles[role] for role in _BY_SYSTEM if isinstance(roles.get(role), tuple)]
-        if beside and not rows.get("systems"):
-            rows["systems"] = _systems_of_columns(beside[0])
+        if not rows.get("systems"):
+            trials = as_tuple(roles.get("outcome"))
+            rows["systems"] = systems_of_columns(beside[0]) if beside else systems_of_trials(trials)
         used = {*columns_of(roles, *roles), *content, *rows.get("where", ())}
         used |= {name.partition(".")[0] for name in used if isinstance(name, str)}
         unused = tuple(name for name in sample.names if name not in used)
@@ -315,22 +317,6 @@ def _without_trailing_blanks(table: Columns) -> Columns:
     return table.with_column("outcome", table.roles["outcome"], cells)
 
 
-def _systems_of_columns(names: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the systems of columns: their names without the words that all end with.
-
-    Examples
-    --------
-    >>> _systems_of_columns(["alpha_n_correct", "beta-2_n_correct"])
-    ('alpha', 'beta-2')
-    """
-    words = [re.split(r"([\W_]+)", str(name)) for name in names]
-    shared = 0
-    while len({tuple(own[len(own) - shared - 1 :]) for own in words}) == 1:
-        shared += 1
-    systems = ["".join(own[: len(own) - shared]) for own in words]
-    return tuple(systems) if shared and all(systems) else tuple(names)
-
-
 def _of_systems(table: Columns, roles: Mapping[str, Any], systems: Sequence[Any]) -> Columns:
     """Return a wide table with a row for each system."""
     length, number = len(table), len(systems)
@@ -348,9 +334,17 @@ def _of_systems(table: Columns, roles: Mapping[str, Any], systems: Sequence[Any]
 def counts_of_rates(table: Columns) -> Columns:
     """Return the table with counts of successes in place of rates.
 
-    If a rate without a percent sign exceeds 1, all are percentages.
+    If a rate without a percent sign exceeds 1, all are percentages. Without a column of trials,
+    rates are fractions, such as 4/5: successes of trials.
     """
     column = table.roles["rate"]
+    if "trials" not in table.roles:
+        parts = [str(value).split("/") for value in table.listed("rate")]
+        counts = {role: [part[place].strip() for part in parts]
+                  for place, role in enumerate(("successes", "trials"))}  # fmt: skip
+        for role, values in counts.items():
+            table = table.with_column(role, column, values)
+        return table.without("rate")
     read = {
         "rate": [share_of(value) for value in table.listed("rate")],
         "trials": [number_of(value) for value in table.listed("trials")],

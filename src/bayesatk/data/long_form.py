@@ -342,7 +342,9 @@ def unscored_outcome(
     otherwise: tuple[str | Argument, ...] = ()
     remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
     if isinstance(scores, NumberScale):
-        allowed, remedy = scores.words, ("Correct it, or change ", Argument("scores"), ".")
+        allowed = scores.words
+        remedy = otherwise = _numbers_written_otherwise(value)
+        remedy = remedy or ("Correct it, or change ", Argument("scores"), ".")
     elif is_category(value) and value not in (math.inf, -math.inf):
         marks = (mark for mark in (value, *values) if is_category(mark))
         keys = dict.fromkeys(

@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.role_proposals import likely_counts, unclear_roles
+from bayesatk.data.role_doubts import is_metric, measure_doubt, repeated_measures
+from bayesatk.data.role_proposals import are_fractions, likely_counts, unclear_roles
 from bayesatk.data.roles import (
     BY_TRIAL,
     COUNTS,
@@ -26,6 +27,7 @@ from bayesatk.data.roles import (
     columns_of,
     last_part,
     normalized_name,
+    systems_of_trials,
     trial_columns,
     usual_columns,
     usual_names,
@@ -81,7 +83,17 @@ def assign_roles(
     if unclear:
         raise unclear_roles(sample, names, {**named, **roles}, unclear, of_file)
     roles |= {role: name for role, name in named.items() if role.startswith(COVARIATE)}
+    _refuse_several_metrics(sample, roles, of_file)
     return roles
+
+
+def _refuse_several_metrics(sample: Sample, roles: Mapping[str, Any], of_file: bool) -> None:
+    """Refuse rows of several metrics of a trial, which would be read as its repetitions."""
+    unused = [name for name in sample.names if name not in columns_of(roles, *roles)]
+    for name in filter(is_metric, repeated_measures(sample, roles, unused)):
+        words, where = measure_doubt(sample, name)
+        remedy = (": ", Argument("where", where)) if of_file else ()
+        raise OutcomeError(f"rows of a table must be of one metric; {words}", *remedy, ".")
 
 
 def refuse_row_as_names(sample: Sample) -> None:
@@ -124,11 +136,13 @@ def _candidates(
     if role == "outcome" and matches:
         matches = _different_marks(matches, names, taken, sample)
     if role == "outcome" and not matches:
-        beside = trial_columns(names)
+        marks = [name for name in names if name not in taken and sample.are_marks(name)]
+        beside = marks if systems_of_trials(marks) else trial_columns(names)
         return [tuple(beside)] if len(beside) > 1 else []
     if role == "outcome" and len(matches) == 1:  # a column "correct" may count
         counts = likely_counts(sample, [name for name in names if name not in taken])
-        return [] if counts.get("successes") == matches[0] else matches
+        are_counts = counts.get("successes") == matches[0] or are_fractions(sample, matches)
+        return [] if are_counts else matches
     return matches
 
 
@@ -217,7 +231,8 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
             f"columns must name roles; {shown(unknown[0])} is none. Roles are {', '.join(ROLES)}. "
             "Leave a column without a role out."
         )
-    if "rate" in named and named.get("trials", "NUMBER") == "NUMBER":  # as messages propose it
+    fractions = "trials" not in named and are_fractions(sample, as_tuple(named.get("rate")))
+    if "rate" in named and named.get("trials", "NUMBER") == "NUMBER" and not fractions:
         raise OutcomeError(
             "columns must give the number of trials beside a rate, one for all questions or a "
             "column: ", Argument("columns", {"rate": named["rate"], "trials": 10}), ".",

@@ -20,6 +20,8 @@ from bayesatk.data.roles import (
     ROLES,
     Sample,
     columns_of,
+    is_better_lower,
+    is_outcome_name,
     last_part,
     normalized_name,
 )
@@ -38,6 +40,11 @@ CONDITIONS = {
 }
 # Kinds of questions; where the rows of one question differ in them, they are conditions.
 _SUITES = {*"benchmark dataset domain subject subset suite".split()}
+# Who or what marked a trial, and which of several quantities a value is.
+_MEASURE = re.compile(
+    "(rater|annotator|grader|labell?er|judge|reviewer|assessor|evaluator|metric|measure)"
+    "(_(id|name|model))?"
+)
 _KINDS = _SUITES | {*"effort lang language locale persona split template tool version".split()}
 
 
@@ -122,13 +129,49 @@ def is_condition(name: object) -> bool:
     )
 
 
+def repeated_measures(sample: Sample, roles: Mapping[str, Any], names: Labels) -> list[Any]:
+    """Return the columns of raters or metrics of which one trial has several.
+
+    No column of few values tells the rows of raters apart, as numbers of trials do.
+    """
+    key = columns_of(roles, *LABELS)
+    if "question" not in roles or not {*key} <= {*sample.cells}:
+        return []
+    few = [name for name in names if 1 < len(sample.distinct(name)) <= MAX_CONDITIONS]
+    return [
+        name for name in few
+        if _MEASURE.fullmatch(last_part(name))
+        and len(set(sample.rows([*key, name]))) > len(set(sample.rows(key)))
+        and (is_metric(name) or not any(
+            sample.tell_apart([*key, other]) for other in few if other != name))
+    ]  # fmt: skip
+
+
+def is_metric(name: object) -> bool:
+    """Return whether a column is called as one that says of which quantity a value is."""
+    return bool(re.match("metric|measure", last_part(name)))
+
+
+def measure_doubt(sample: Sample, name: Any) -> tuple[str, dict[Any, str]]:
+    """Return why one rater or metric is to be read alone, and rows of the one likely meant."""
+    values = sample.distinct(name)
+    value = min(values, key=lambda value: (is_better_lower(value), not is_outcome_name(value)))
+    average = " (or average them before)" * (not is_metric(name))
+    return (f"rows of one trial differ in column {shown(name)} ({shown(values, 60)[1:-1]}), and "
+            f"are not independent trials; read one alone{average}", {name: value})  # fmt: skip
+
+
 def condition_doubts(
     sample: Sample, roles: Mapping[str, Any], unused: Labels, of_file: bool
 ) -> list[Doubt]:
     """Return doubts about the columns without a role, see `_condition_doubt`."""
+    measures = repeated_measures(sample, roles, unused)
     doubts = [_condition_doubt(sample, roles, name, of_file)
-              for name in unused if name in sample.cells]  # fmt: skip
-    return [doubt for doubt in doubts if doubt]
+              for name in unused if name in sample.cells and name not in measures]  # fmt: skip
+    told = [measure_doubt(sample, name) for name in measures]
+    alone = [(f"{words}: ", Argument("where", where), ".") if of_file else (f"{words}.",)
+             for words, where in told]  # fmt: skip
+    return [*alone, *filter(None, doubts)]
 
 
 def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_file: bool) -> Doubt:
@@ -271,6 +314,13 @@ def _answer_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
     return ()
 
 
+def is_summary(label: object) -> bool:
+    """Return whether a system or question is called as a summary of others."""
+    return isinstance(label, str) and bool(re.fullmatch(
+        "((grand|sub|macro|micro|weighted)[ _-]?)?(totals?|overall|averages?|avg|all)",
+        label.strip().lower()))  # fmt: skip
+
+
 def summary_doubt(role: str, labels: Labels) -> Doubt:
     """Return a doubt if one of several systems or questions is called as a summary of the others.
 
@@ -279,9 +329,7 @@ def summary_doubt(role: str, labels: Labels) -> Doubt:
     >>> summary_doubt("question", ["q1", "q2", "TOTAL"])[0][:35], summary_doubt("question", ["all"])
     ("question 'TOTAL' is called as a sum", ())
     """
-    called = [label for label in labels if isinstance(label, str) and re.fullmatch(
-        "((grand|sub|macro|micro|weighted)[ _-]?)?(totals?|overall|averages?|avg|all)",
-        label.strip().lower())]  # fmt: skip
+    called = [label for label in labels if is_summary(label)]
     if not called or len(labels) < 3:
         return ()
     return (f"{role} {shown(called[0])} is called as a summary of the others, and is read as one "
@@ -307,7 +355,9 @@ def ways_to_tell_trials_apart(
     together = next((names for names in one_or_two if sample.tell_apart([*key, *names])
                      and (not conditions or {*names} & {*conditions})), ())  # fmt: skip
     names = together or conditions
-    ways = _as_system_or_suite(roles, *names) if names else []
+    told = [measure_doubt(sample, name) for name in repeated_measures(sample, roles, unused)]
+    ways = [(words, Argument("where", where)) for words, where in told if of_file]
+    ways += _as_system_or_suite(roles, *names) if names else []
     if len(together) > 1 and of_file:
         first = sample.distinct(together[0])[0]
         ways += [("if one value is to be read alone", Argument("where", {together[0]: first}))]

@@ -12,7 +12,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.role_doubts import Doubt, condition_doubts
+from bayesatk.data.role_doubts import (
+    Doubt,
+    condition_doubts,
+    is_summary,
+    measure_doubt,
+    repeated_measures,
+    summary_doubt,
+)
 from bayesatk.data.roles import (
     MARK_NAME,
     MAX_CONDITIONS,
@@ -25,10 +32,12 @@ from bayesatk.data.roles import (
     columns_of,
     is_better_lower,
     is_failure,
+    is_outcome_name,
     is_truth_name,
     last_part,
     normalized_name,
     scores_of_failures,
+    systems_of_columns,
     usual_columns,
     usual_names,
 )
@@ -80,9 +89,7 @@ def unclear_roles(
     free = [name for name in sample.leaves() if name not in columns_of(known, *known)]
     marked = [name for name in sample.marked() if name in free]
     roles = {**{role: found[0] for role, found in unclear.items() if found}, **known}
-    hints = f"Marks are in {shown(marked, 160)[1:-1]}. " * (
-        bool(marked) and "outcome" in unclear)  # fmt: skip
-    questions: list[Any] = []
+    hints, questions = "", list[Any]()
     if unclear.get("question") == []:
         labels = [name for name in free if name not in marked]
         questions, repeated = _likely_questions(sample, labels, columns_of(roles, "system"))
@@ -90,6 +97,12 @@ def unclear_roles(
         hints += "They can be read if all rows are trials of one question. " * (not questions)
         questions += [ONE] * (not repeated)
         roles["question"] = questions[0]
+    sample, words, where = _rows_that_are_meant(sample, roles, free if of_file else ())
+    hints += words
+    free = [name for name in free if name not in where]
+    marked = [name for name in sample.marked() if name in free]
+    if marked and "outcome" in unclear:
+        hints = f"Marks are in {shown(marked, 160)[1:-1]}. {hints}"
     readings = [Reading({})]
     if unclear.get("outcome") == []:
         words, readings = _readings(sample, roles, marked, free, of_file)
@@ -99,13 +112,12 @@ def unclear_roles(
         hints += f"Each of {systems[0]!r} has as many rows of every question. "
         roles["system"] = systems[0]
     proposed = {role: roles[role] for role in roles if role not in known}
-    readings = [reading._replace(columns={**proposed, **reading.columns}) for reading in readings]
-    outcomes = columns_of(readings[0].columns, "outcome")
-    for other in [name for name in questions[1:] if name not in outcomes][:_MAX_ALTERNATIVES]:
-        when = ("all rows are trials of one question" if other == ONE else
-                f"{shown(other)} says which question it is")  # fmt: skip
-        columns = {**readings[0].columns, "question": other}
-        readings.append(readings[0]._replace(columns=columns, when=when))
+    selected = [Argument("where", where)] * bool(where)
+    readings = [
+        Reading({**proposed, **reading.columns}, reading.when, (*reading.beside, *selected))
+        for reading in readings
+    ]
+    readings += _with_other_questions(readings[0], questions[1:])
     ways = [_arguments(sample, reading) for reading in readings]
     within = [name for name in names
               if any(str(path).startswith(f"{name}[].") for path in sample.cells)]  # fmt: skip
@@ -121,6 +133,40 @@ def unclear_roles(
         *[piece for way in ways for piece in ("; or, ", *way)][1:], ".",
         *[piece for doubt in doubts for piece in (" As proposed, ", *doubt)],
     )  # fmt: skip
+
+
+def _rows_that_are_meant(
+    sample: Sample, roles: Mapping[str, Any], names: Labels
+) -> tuple[Sample, str, dict[Any, str]]:
+    """Return the rows by which a table is judged, in words why, and the values to select them by.
+
+    Of several metrics or raters it is one, and a row of sums is none.
+    """
+    words, where = "", dict[Any, str]()
+    for name in columns_of(roles, "question"):
+        doubt = summary_doubt("question", sample.distinct(name))
+        if doubt:
+            words += f"Q{str(doubt[0])[1:]} "
+            sample = sample.only(name, lambda label: not is_summary(label))
+    for name in repeated_measures(sample, roles, names):
+        told, row = measure_doubt(sample, name)
+        words += f"{told[0].upper()}{told[1:]}, as proposed. "
+        where |= row
+        sample = sample.only(name, {*row.values()}.__contains__)
+    return sample, words, where
+
+
+def _with_other_questions(reading: Reading, questions: Labels) -> list[Reading]:
+    """Return a reading with each of some other columns that may be the question."""
+    outcomes = columns_of(reading.columns, "outcome")
+    return [
+        reading._replace(
+            columns={**reading.columns, "question": other},
+            when="all rows are trials of one question" if other == ONE else
+                 f"{shown(other)} says which question it is",
+        )
+        for other in [name for name in questions if name not in outcomes][:_MAX_ALTERNATIVES]
+    ]  # fmt: skip
 
 
 def _arguments(sample: Sample, reading: Reading) -> list[str | Argument]:
@@ -388,6 +434,12 @@ def _count_role(sample: Sample, name: Any, least: float = 2.0) -> str:
     return "trials" if normalized.endswith("total") else next(kinds, "")
 
 
+def are_fractions(sample: Sample, names: Labels) -> bool:
+    """Return whether columns hold successes of trials, such as 4/5."""
+    texts = [text for name in names for text in sample.distinct(name)]
+    return bool(texts) and all(re.fullmatch(r"\s*\d+\s*/\s*\d+\s*", text) for text in texts)
+
+
 def likely_counts(sample: Sample, free: Labels) -> dict[str, Any]:
     """Return the columns that may be counts or rates, by role, from their names and values."""
     usual = usual_columns("trials", free)
@@ -395,10 +447,17 @@ def likely_counts(sample: Sample, free: Labels) -> dict[str, Any]:
     for name in sorted(free, key=lambda name: len(str(name))):
         likely.setdefault(_count_role(sample, name), name)
     likely.pop("", None)
-    percentages = [name for name in free
+    rates = [name for name in free if _count_role(sample, name) == "rate"]
+    percentages = [name for name in rates
                    if all(text.endswith("%") for text in sample.distinct(name))]  # fmt: skip
-    if len(percentages) > 1:  # of systems side by side
+    systems = systems_of_columns(rates) if len(rates) > 1 else tuple(rates)
+    if systems != tuple(rates) and not any(map(is_outcome_name, systems)):
+        likely["rate"] = rates
+    elif len(percentages) > 1:
         likely["rate"] = percentages
+    fractions = [name for name in free if are_fractions(sample, [name])]
+    if fractions:
+        return {"rate": fractions if len(fractions) > 1 else fractions[0]}
     if "rate" in likely:
         return {"rate": likely["rate"], "trials": likely.get("trials", ...)}
     if {"successes", "failures"} <= likely.keys():

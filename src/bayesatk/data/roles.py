@@ -7,7 +7,7 @@ texts, by which `bayesatk.data.role_assignment` finds the columns.
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -77,6 +77,9 @@ COUNTS = ("trials", "successes", "failures")
 LABELS = ("system", "question", "trial")  # roles that may be given to several columns together
 # Names of columns that each hold one trial of the question of the row.
 _TRIAL_COLUMN = re.compile("(trial|run|attempt|repeat|rollout|sample|seed|epoch|try|pass)_?[0-9]+")
+_TRIAL_OF_SYSTEM = re.compile(
+    r"(.*[^\W_])[\W_]+(?:trial|run|attempt|repeat|rollout|sample|seed|epoch|try)[\W_]*[0-9]+", re.I
+)
 # Found in names of columns of marks, and in those of shares or percentages of successes.
 MARK_NAME = re.compile("score|pass|correct|success|solve|verified|(^|_)(win|won|safe)(_|$)")
 # Found in names of columns of marks that people gave.
@@ -195,6 +198,12 @@ class Sample:
 
     def __len__(self) -> int:
         return len(next(iter(self.cells.values()), ()))
+
+    def only(self, name: Any, keep: Callable[[str], bool]) -> "Sample":
+        """Return the rows whose cell in a column is kept."""
+        kept = [row for row, text in enumerate(self.cells[name]) if keep(text)]
+        cells = {other: [texts[row] for row in kept] for other, texts in self.cells.items()}
+        return replace(self, cells=cells)
 
     def rows(self, names: Iterable[Any]) -> list[tuple[str, ...]]:
         """Return the cells of some columns, row by row."""
@@ -407,6 +416,38 @@ def trial_columns(names: Labels) -> list[Any]:
     ['trial_1', 'Run 2']
     """
     return [name for name in names if _TRIAL_COLUMN.fullmatch(normalized_name(name))]
+
+
+def systems_of_columns(names: Iterable[object]) -> tuple[Any, ...]:
+    """Return the systems of columns: their names without the words that all end with.
+
+    Examples
+    --------
+    >>> systems_of_columns(["alpha_n_correct", "beta-2_n_correct"])
+    ('alpha', 'beta-2')
+    """
+    words = [re.split(r"([\W_]+)", str(name)) for name in names]
+    shared = 0
+    while len({tuple(own[len(own) - shared - 1 :]) for own in words}) == 1:
+        shared += 1
+    systems = ["".join(own[: len(own) - shared]) for own in words]
+    return tuple(systems) if shared and all(systems) else tuple(names)
+
+
+def systems_of_trials(names: Labels) -> tuple[str, ...]:
+    """Return the systems of columns that are each a trial of one of several; () if they are not.
+
+    Examples
+    --------
+    >>> systems_of_trials(["gpt-4o_run1", "gpt-4o_run2", "Claude Run 1"])
+    ('gpt-4o', 'gpt-4o', 'Claude')
+    >>> systems_of_trials(["run1", "run2"]), systems_of_trials(["gpt_4", "gpt_5"])
+    ((), ())
+    """
+    found = [_TRIAL_OF_SYSTEM.fullmatch(str(name)) for name in names]
+    systems = tuple(match[1] for match in found if match)
+    several = 1 < len({*systems}) < len(systems) == len(found)
+    return systems if several and not any(map(is_outcome_name, systems)) else ()
 
 
 def columns_named(name: object, names: Collection[Any]) -> tuple[Any, ...]:

@@ -23,6 +23,7 @@ from bayesatk.data.roles import (
     Sample,
     columns_named,
     normalized_name,
+    systems_of_trials,
     trial_columns,
     usual_columns,
     usual_names,
@@ -67,7 +68,7 @@ def blocks_of(
         raise OutcomeError("a table of outcomes must have rows; got none. Was it written?")
     rows: dict[str, Any] = {"constants": {FOLDER: folder, FILE: source.plain.stem}}
     columns = options.named
-    if options.wide or isinstance(options.columns.get("rate"), list | tuple):
+    if options.wide and "rate" not in options.columns:
         columns, rows["systems"] = _wide(sample, options, scores)
     picked = options.picked(sample, columns, **rows)
     file.seek(0)
@@ -96,7 +97,7 @@ def _wide(
     sample: Sample, options: ReadOptions, scores: Scores
 ) -> tuple[dict[str, Any], tuple[Any, ...]]:
     """Return columns by role, and the names of the systems, of a wide table."""
-    named, role = options.columns, "rate" if "rate" in options.columns else "outcome"
+    named = options.columns
     usual_questions = [
         name
         for name in usual_columns("question", sample.names)
@@ -107,9 +108,9 @@ def _wide(
         or (usual_questions if len(usual_questions) == 1 else [*sample.names, ""])[0]
     )
     taken = {question, named.get("content"), *options.roles.values()}
-    outcome_columns = columns_named(named.get(role), sample.names)
+    outcome_columns = columns_named(named.get("outcome"), sample.names)
     systems, field = list(outcome_columns), ""
-    if role == "outcome" and len(outcome_columns) < 2:
+    if len(outcome_columns) < 2:
         field = f".{named['outcome']}" if "outcome" in named else ""  # of the object of a system
         not_systems = {*PROMPT_NAMES, *REFERENCE_NAMES, *usual_names("trial")}
         systems = [
@@ -120,7 +121,7 @@ def _wide(
     marked = [name for name in systems
               if sample.distinct(f"{name}{field}") and (field or _holds_marks(
                   sample.distinct(name), scores))]  # fmt: skip
-    unusual = set(named) - {"question", "content", "outcome", "rate", "trials", "system"}
+    unusual = set(named) - {"question", "content", "outcome", "system"}
     if question not in sample.names or not marked or unusual:
         raise OutcomeError(
             "a wide table must have a column of questions, and one of marks for each system; "
@@ -132,7 +133,7 @@ def _wide(
         )  # fmt: skip
     columns_by_number = {text: name for name in marked for text in sample.distinct(f"{name}{field}")
                if number_of(text) not in (0.0, 1.0)}  # fmt: skip
-    of_marks = role == "outcome" and {*scores} == {0, 1} and not isinstance(scores, NumberScale)
+    of_marks = {*scores} == {0, 1} and not isinstance(scores, NumberScale)
     if of_marks and columns_by_number and None not in map(number_of, columns_by_number):
         text, name = next(iter(columns_by_number.items()))
         raise OutcomeError(
@@ -142,8 +143,8 @@ def _wide(
             "; if they are scores: ", Argument("scores", "numbers"), ".",
         )  # fmt: skip
     columns = {"content": question, **options.named, "question": question,
-               role: [f"{name}{field}" for name in marked]}  # fmt: skip
-    are_trials = role == "outcome" and trial_columns(marked) == marked
+               "outcome": [f"{name}{field}" for name in marked]}  # fmt: skip
+    are_trials = trial_columns(marked) == marked or systems_of_trials(marked)
     return columns, () if are_trials else tuple(marked)
 
 
