@@ -283,11 +283,11 @@ def test_fewer_draws_than_questions_are_judged_too() -> None:
     ("change", "finding"),
     [
         (None, None),
-        ("systems", "a: counts are all but impossible .* 0.250 .* where p expects 0.6"),
-        ("questions", "a, b: counts .*: others than p expects are hard. Check"),
+        ("systems", "a: counts are improbable .* 0.250 .* where p expects 0.6"),
+        ("questions", "p fits the counts of its questions no better than those of others"),
     ],
 )
-def test_counts_that_p_makes_impossible_are_noted(change, finding) -> None:
+def test_counts_that_p_makes_improbable_are_noted(change, finding) -> None:
     """Of 4 trials of 40 questions a solves 1 on average, and b 3."""
     rng = np.random.default_rng(8)
     right = np.stack([[0, 2] * 20, [4, 2] * 20])
@@ -295,27 +295,27 @@ def test_counts_that_p_makes_impossible_are_noted(change, finding) -> None:
     p = {"systems": p[:, :, ::-1], "questions": np.roll(p, 1, axis=3)}.get(change, p)
     data = bk.tally(dict(zip("ab", right, strict=True)), trials=4)
     fit = bk.from_draws(_trace(p, ("chain", "draw", "system", "question")), data, "pass@1", rng=1)
-    found = [note for note in fit.notes if "all but impossible" in note]
+    found = [note for note in fit.notes if "Check that systems and questions" in note]
     assert bool(found) == (finding is not None)
     if finding:
         assert re.match(finding, found[0])
-        assert "a: counts are all but impossible" in bk.claim(fit, "pass@1", system="a")
+        assert found[0] in bk.claim(fit, "pass@1", system="a")
 
 
 def test_swapped_systems_are_noted_where_the_counts_of_each_are_possible() -> None:
-    """20 questions of 4 trials: the p-value of each system by itself is above a millionth.
+    """20 questions of 4 trials: the p-value of each system by itself is above a thousandth.
 
-    a solved 29 of 80 and b 62. Swapped, 33 more of the right trials are b's with the p of a, which
-    loses 33 (logit 62/80 - logit 29/80) = 59 nats.
+    a solved 29 of 80 and b 44. Swapped, 15 more of the right trials are b's with the p of a, which
+    loses 15 (logit 44/80 - logit 29/80) = 11 nats.
     """
-    right = np.stack([[1, 2] * 9 + [1, 1], [3, 2] * 9 + [4, 4]])
+    right = np.stack([[1, 2] * 9 + [1, 1], [2, 2] * 9 + [4, 4]])
     solved = right.sum(axis=1)[:, None]
     p = np.random.default_rng(8).beta(10 * solved, 800 - 10 * solved, (4, 250, 2, 20))
     data = bk.tally(dict(zip("ab", right, strict=True)), trials=4)
     for order, noted in (([0, 1], False), ([1, 0], True)):
         trace = _trace(p[:, :, order], ("chain", "draw", "system", "question"))
         notes = bk.from_draws(trace, data, "pass@1", rng=1).notes
-        assert not any("all but impossible" in note for note in notes)
+        assert not any("improbable" in note for note in notes)
         found = [note for note in notes if "less probable" in note]
         assert bool(found) == noted
         if noted:

@@ -9,7 +9,9 @@ from bayesatk.data.study import Study
 
 _MAX_NOISE_SHARE = 0.03  # of an sd, from few new questions, without a note
 _MIN_NEW_QUESTIONS = 100  # per draw, that the note recommends
-_MIN_PVALUE = 1e-6  # of the counts of a system under p, without a note
+_MIN_PVALUE = 1e-3  # of the counts of a system under p, without a note: near 1 of a right model
+_RANDOM_ORDERS_SD = 2.3  # one random order in a hundred fits better than that
+_MISSING_SD = 3.0  # of the fit that p expects
 _CHECKED_DRAWS = 1000
 
 
@@ -42,17 +44,22 @@ def noise_note(study: Study, new: list[Array]) -> list[str]:
 
 
 def contradictions(study: Study, p: Array) -> list[str]:
-    """Return notes where counts are all but impossible under p, or fit p of another system."""
+    """Return notes where counts are improbable under p, or fit p of other questions or systems."""
     if study.scale.axes:
         return []
     right, trials = _counts(study)
     systems, draws = [str(system) for system in study.outcomes.systems], _thinned(p)
     findings = [
-        f"{name}: counts are all but impossible if trials succeed with probability p (p-value "
-        f"below {_MIN_PVALUE:g}): {finding}. Check that"
+        f"{name}: counts are improbable if trials succeed with probability p (p-value below "
+        f"{_MIN_PVALUE:g}): {finding}. Check that"
         for index, name in enumerate(systems)
-        if (finding := _impossible(draws[:, index], right[index], trials[index]))
+        if (finding := _improbable(draws[:, index], right[index], trials[index]))
     ]
+    if _in_another_order(draws, right, trials):
+        findings.append(
+            "p fits the counts of its questions no better than those of others: in a random order "
+            "of the questions the likelihood is about as high. Check that"
+        )
     others = _better_order(draws, right, trials)
     swapped = [name for index, name in enumerate(systems) if others[index] != index]
     if swapped:
@@ -69,26 +76,44 @@ def contradictions(study: Study, p: Array) -> list[str]:
     ]
 
 
-def _impossible(p: Array, right: Array, trials: Array) -> str:
-    """Say how the counts of a system are all but impossible under p, (draws, question).
+def _improbable(p: Array, right: Array, trials: Array) -> str:
+    """Say how the number of right trials of a system is improbable under p, (draws, question).
 
-    If n trials of each question succeed with probability p, sums over questions of y - n p and of
-    (p - mean p)(y - n p) have expectation zero and variances that are sums of weight^2 n p (1 - p).
-    Bernstein's inequality bounds the probability of sums as large as those of the data. Twice the
-    median of the p-values of all draws is a p-value (Rueger 1978), however they depend.
+    If n trials of each question succeed with probability p, the sum over questions of y - n p has
+    expectation zero and variance sum n p (1 - p). Bernstein's inequality bounds the probability of
+    a sum as large as that of the data. Twice the median of the p-values of all draws is a p-value
+    (Rueger 1978), however they depend.
     """
-    expected = p @ trials / trials.sum()
-    residual, variance = right - trials * p, trials * p * (1.0 - p)
-    p_values = []
-    for weight in (1.0, p - expected[:, None]):
-        deviation = np.abs((weight * residual).sum(axis=1))
-        spread = (weight**2 * variance).sum(axis=1) + deviation / 3.0
-        exponent = 0.5 * deviation**2 / np.maximum(spread, np.finfo(float).tiny)
-        p_values.append(4.0 * np.exp(-np.median(exponent)))
-    if p_values[0] < _MIN_PVALUE:
-        rate = right.sum() / trials.sum()
-        return f"{rate:.3f} did, where p expects {expected.mean():.3f}"
-    return "others than p expects are hard" if p_values[1] < _MIN_PVALUE else ""
+    deviation = np.abs((right - trials * p).sum(axis=1))
+    spread = (trials * p * (1.0 - p)).sum(axis=1) + deviation / 3.0
+    exponent = 0.5 * deviation**2 / np.maximum(spread, np.finfo(float).tiny)
+    if 4.0 * np.exp(-np.median(exponent)) >= _MIN_PVALUE:
+        return ""
+    expected = float(np.mean(p @ trials) / trials.sum())
+    return f"{right.sum() / trials.sum():.3f} did, where p expects {expected:.3f}"
+
+
+def _in_another_order(p: Array, right: Array, trials: Array) -> bool:
+    r"""Whether a random order of the questions is as likely, where p, if right, would tell.
+
+    With posterior means of a = log p - log(1 - p) and b = log(1 - p) the log likelihood of count y
+    of n trials and p of question j is y a_j + n b_j. Over all orders of the questions its sum has
+    mean and variance of a permutation test (Hoeffding 1951): with a, b, y and n centred it is
+    :math:`T = \sum_j y_j a_j + n_j b_j` of the order as it is, and
+    :math:`\sum_{jk} (y_j a_k + n_j b_k)^2 / (Q - 1)` the variance. Given p, T has the variance
+    :math:`\sum_j n_j p_j (1 - p_j) a_j^2`: T lower than expected by few of these sd is no evidence.
+    """
+    success, failure = _mean_logs(p)
+    centred = [values - values.mean(axis=1, keepdims=True) for values in (
+        success - failure, failure, right, trials
+    )]  # fmt: skip
+    logs, counts = np.concatenate(centred[:2]), np.concatenate(centred[2:])
+    variance = ((logs @ logs.T) * (counts @ counts.T)).sum() / max(right.shape[1] - 1, 1)
+    expected = ((trials * p - right) * centred[0]).sum(axis=(1, 2))
+    sd = np.sqrt((trials * p * (1.0 - p) * centred[0] ** 2).sum(axis=(1, 2)))
+    missing = np.median(expected / np.maximum(sd, 1e-9))
+    random_order = (logs * counts).sum() < _RANDOM_ORDERS_SD * np.sqrt(variance)
+    return bool(random_order and missing > _MISSING_SD)
 
 
 def _better_order(p: Array, right: Array, trials: Array) -> list[int]:
@@ -97,12 +122,17 @@ def _better_order(p: Array, right: Array, trials: Array) -> list[int]:
     Of all assignments that with the largest sum of posterior mean log likelihoods, where this is
     larger than that of the systems as they are by more than `_MIN_PVALUE` is below one.
     """
-    p = np.clip(p, 1e-9, 1.0 - 1e-9)
-    success, failure = np.log(p).mean(axis=0), np.log1p(-p).mean(axis=0)
+    success, failure = _mean_logs(p)
     log_likelihood = right @ success.T + (trials - right) @ failure.T  # [counts of, p of]
     own, order = np.arange(len(right)), linear_sum_assignment(log_likelihood, maximize=True)[1]
     gain = (log_likelihood[own, order] - log_likelihood[own, own]).sum()
     return (order if gain > -np.log(_MIN_PVALUE) else own).tolist()
+
+
+def _mean_logs(p: Array) -> tuple[Array, Array]:
+    """Return posterior means of log p and log(1 - p)."""
+    p = np.clip(p, 1e-9, 1.0 - 1e-9)
+    return np.log(p).mean(axis=0), np.log1p(-p).mean(axis=0)
 
 
 def _counts(study: Study) -> tuple[Array, Array]:
