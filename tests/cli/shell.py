@@ -10,11 +10,13 @@ def run(*arguments: object, **options):
 
 
 def refused(*arguments: object) -> str:
-    """Assert exit code 2 and one line on standard error; return the line."""
+    """Assert exit code 2 and one message on standard error, with commands on their own lines."""
     done = run(*arguments)
     assert done.exit_code == 2, done.output
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    return done.stderr
+    first, *others = done.stderr.splitlines()
+    assert first.startswith("bayesatk: "), done.stderr
+    assert not others or any(line.startswith("   bayesatk ") for line in others), done.stderr
+    return " ".join(done.stderr.split())
 
 
 def succeeded(*arguments: object, **options) -> str:

@@ -193,6 +193,28 @@ def test_doubts_on_the_card_name_options_of_the_shell(table) -> None:
     assert "CHECK" not in report  # said once, under "Look at"
 
 
+def test_a_remedy_is_the_whole_command(tmp_path, monkeypatch) -> None:
+    """What was typed stays, but for what a remedy contradicts; each command can be pasted."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my runs.csv").write_text("q,a b,c\nx,1,0\ny,0,1\nz,1,1\n")
+    done = run("evaluate", "my runs.csv", "-m", "pass@1", "--column", "outcome=d")
+    assert "no column 'd'" in done.stderr
+    lines = run("evaluate", "my runs.csv", "-m", "pass@1").stderr.splitlines()
+    assert lines[1] == "1. If each column of marks is a system:"
+    assert lines[2] == (
+        "   bayesatk evaluate 'my runs.csv' -m pass@1 --wide --column 'outcome=a b,c'"
+    )
+    assert lines[3::2] == [
+        "2. If each is a trial:", "3. If the marks are in 'a b':", "4. If the marks are in 'c':"
+    ]  # fmt: skip
+    for line in lines[2::2]:
+        assert run(*shlex.split(line)[1:]).exit_code == 0, line
+    (tmp_path / "s.csv").write_text("q,score\nx,0.5\ny,1\n")
+    (line,) = (line for line in run("doctor", "s.csv", "--score", "0=0", "--score", "1=1"
+               ).stdout.splitlines() if line.endswith(" numbers"))  # fmt: skip
+    assert line == "   bayesatk doctor s.csv --score numbers"
+
+
 def test_doctor_takes_the_options_that_it_proposes(table) -> None:
     rows = ["a,q1,0.9", "a,q2,", "b,q1,0.2", "b,q2,0.7"]
     path = table("system,question,outcome", rows)
@@ -345,7 +367,7 @@ def test_systems_are_chosen_by_name(table, tmp_path) -> None:
     assert (row["system"], row["other"]) == ("old", "3")
     plan = ("plan", path, "-m", "pass@1", "--width", 0.2)
     succeeded(*plan, "--system", "new", "--json")
-    assert "of a pilot choose them: --system old --system new" in refused(*plan)
+    assert "--width 0.2 --system old --system new" in refused(*plan)
     gate = ("gate", path, "--policy", policy)
     answer = json.loads(run(*gate, "--system", "new", "--system", "old", "--json").stdout)
     assert answer["observed"] == {"new": 0.75, "baseline": 0.5}
@@ -531,7 +553,8 @@ REFUSED = {
     "evaluate {runs} -m pass@1 -o no/x.nc": "a folder that exists",
     "evaluate {runs} -m plurality@2": "Use --answers, or",
     "evaluate {runs} -m plurality@2 --pooling none": "Use --answers, or",
-    "evaluate {graded} -m pass@1": "--score C=1 --score D=0 if 'C' is right, or --score C=0",
+    "evaluate {graded} -m pass@1":
+        "1. If 'C' is right: bayesatk .*C=1 --score D=0 2. If 'D' is right: .* --score C=0",
     "evaluate {logs}/inspect/two_scorers.eval -m pass@1": "--scorer graded",
     "evaluate {logs}/inspect/errors.eval -m pass@1": "--missing ignore leaves them out",
     "evaluate {logs}/inspect/arithmetic_a.eval -m pass@1 --task sums":

@@ -1,7 +1,7 @@
 """Messages about arguments: as Python arguments, or as options of the command line."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from numbers import Integral, Real
@@ -107,6 +107,17 @@ class Message(Exception):
             else:
                 text += " ".join(map(write, run))
         return text
+
+
+def alternatives(ways: Iterable[Sequence[str | Argument]]) -> list[str | Argument]:
+    """Return remedies as pieces of a message, one after the other.
+
+    Examples
+    --------
+    >>> print(Message(*alternatives([[Argument("a", 1)], ["if so: ", Argument("b", 2)]])))
+    a=1; or, if so: b=2
+    """
+    return [piece for way in ways for piece in ("; or, ", *way)][1:]
 
 
 def _python_arguments(arguments: Sequence[Argument]) -> str:

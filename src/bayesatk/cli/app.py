@@ -20,12 +20,12 @@ from bayesatk.cli.options import (
     GroupOfCommands,
     Reading,
     announce,
-    as_options,
     check_file,
     command,
     print_json,
     working,
 )
+from bayesatk.cli.remedies import as_options, with_commands
 from bayesatk.cli.terminal import (
     print_result,
     print_verification,
@@ -228,14 +228,13 @@ def doctor(reading: Reading, as_json: bool = False) -> None:
         return inspect_source(source, **options)
 
     report = reading.load(read=inspect_files)
-    write = partial(as_options, offered=READING)
     if as_json:
-        print_json(report.as_json(write))
+        print_json(report.as_json(partial(as_options, offered=READING)))
     elif not reading.quiet:
-        say(terminal(), report.as_text(write))
+        say(terminal(), report.as_text(partial(with_commands, offered=READING)))
     if report.error is not None:
         if reading.quiet:
-            print(f"bayesatk: {write(report.error)}", file=sys.stderr)
+            print(f"bayesatk: {with_commands(report.error, READING)}", file=sys.stderr)
         raise Exit(BAD_INPUT)
 
 

@@ -4,7 +4,6 @@ import inspect
 import json
 import os
 import re
-import shlex
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -20,10 +19,9 @@ from rich.console import Console
 from typer import Context, Exit, Option, Typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
-from bayesatk._tools.messages import Argument, Message, source_of
-from bayesatk._tools.words import printable
+from bayesatk.cli.remedies import as_options, keep_typed, with_commands
 from bayesatk.cli.terminal import print_result, say, terminal
-from bayesatk.io.load_options import RENAMED, FileOptions, as_option
+from bayesatk.io.load_options import FileOptions
 
 BAD_INPUT, DISAGREE, CLOSED_PIPE = 2, 1, 141  # exit codes; the last as shells give SIGPIPE
 RESULTS = (".nc", ".zarr", ".json", ".csv")  # endings of files
@@ -58,6 +56,11 @@ class GroupOfCommands(WithoutTypes, TyperGroup):
 
 class CommandWithGroups(WithoutTypes, TyperCommand):
     """A command whose `--help` shows the common options, and `--help-all` all by groups."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of a command, which the commands that messages propose repeat."""
+        keep_typed(ctx.info_name, self.params, args)
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, without the options of groups unless all are asked for."""
@@ -189,7 +192,7 @@ def one_line_errors(offered: Collection[str]) -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise Exit(CLOSED_PIPE) from None
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"bayesatk: {as_options(error, offered)}", file=sys.stderr)
+        print(f"bayesatk: {with_commands(error, offered)}", file=sys.stderr)
         raise Exit(BAD_INPUT) from None
 
 
@@ -677,45 +680,3 @@ def _source(files: list[str]) -> Any:
         check_file(path)
         paths_by_system.setdefault(name, []).append(path)
     return paths_by_system
-
-
-def as_options(message: object, offered: Collection[str]) -> str:
-    """Write a message with its arguments as options, on one line.
-
-    Parameters
-    ----------
-    message : Exception or Warning
-    offered : collection of str
-        Options of the command. An argument that is none of them stays as Python writes it.
-
-    Examples
-    --------
-    >>> error = Message("Choose ", Argument("scorer", "match"), " or change ", Argument("width"))
-    >>> as_options(error, ["scorer"])
-    'Choose --scorer match or change width'
-    """
-    if isinstance(message, Message):
-        text = message.written(lambda argument: _written(argument, offered))
-    else:
-        text = str(message)
-    return printable(" ".join(text.split()))
-
-
-def _written(argument: Argument, offered: Collection[str]) -> str:
-    name, value = argument.name, argument.value
-    if argument.function == "load" and isinstance(value, Mapping):
-        named = [
-            (label, "FILE" if file is ... else str(file))
-            for label, files in value.items()
-            for file in (files if isinstance(files, list) else [files])
-        ]
-        return " ".join(shlex.quote(f"{label}={file}") for label, file in named)
-    if name in ("data", "fit", "source") and value is None:  # they are files here
-        return "FILE"
-    if name == "source" and "difficulty" in offered and isinstance(value, Mapping):
-        stated = ((label, ",".join(map(source_of, pair))) for label, pair in value.items())
-        return " ".join(f"--difficulty {label}={pair}" for label, pair in stated)
-    parameter = RENAMED.get(name, name)
-    if parameter == "shared" and "only_shared" in offered:  # of a gate, which says what it leaves
-        return "--shared --missing ignore"
-    return as_option(name, value) if parameter in offered else str(argument)

@@ -24,9 +24,10 @@ def terminal() -> Console:
 
 
 def say(console: Console, text: object) -> None:
-    """Print text as it stands, without control characters."""
+    """Print text as it stands, without control characters; commands are not broken into lines."""
     for line in str(text).split("\n"):
-        console.print(printable(line), highlight=False, markup=False)
+        is_command = line.lstrip().removeprefix("Next: ").startswith("bayesatk ")
+        console.print(printable(line), highlight=False, markup=False, soft_wrap=is_command)
 
 
 def print_tables(console: Console, *frames: Any) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Flags, Ints
-from bayesatk._tools.messages import PACKAGE, Argument
+from bayesatk._tools.messages import PACKAGE, Argument, alternatives
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
 from bayesatk.data.columns import MARKS, TRUTHS
 from bayesatk.data.roles import COST, TRUTH
@@ -352,12 +352,12 @@ def unscored_outcome(
         )
         max_listed = 8  # in a message
         remedy = otherwise = _numbers_written_otherwise(value)
-        if not remedy and len(keys) <= max_listed:
-            remedy = ("Score every outcome that may occur: ", *ways_to_score(keys, scores), ".")
+        ways = [] if remedy or len(keys) > max_listed else ways_to_score(keys, scores)
         if _number_of_outcome(value) is not None:
-            numbers = Argument("scores", "numbers", "tally")
-            keep_numbers = " " * bool(remedy) + "Keep numbers as they are: "
-            remedy += (keep_numbers, numbers, *_threshold_remedy(values))
+            each = [["if each number has another score: ", *way] for way in ways[:1]]
+            ways = [*_ways_of_numbers(values), *each]
+        if ways:
+            remedy = ("Score every outcome that may occur: ", *alternatives(ways), ".")
     second_outcome = "" if second is None else f", and neither is {shown(second[0])} at {second[1]}"
     if Argument("missing", "ignore", "tally") not in remedy and not otherwise:
         remedy += (
@@ -387,16 +387,18 @@ def _numbers_written_otherwise(value: object) -> tuple[str | Argument, ...]:
     return ()
 
 
-def _threshold_remedy(values: Sequence[Any]) -> tuple[str | Argument, ...]:
-    """Return the remedy of a threshold for numbers: of shares the middle, else one to fill in."""
+def _ways_of_numbers(values: Sequence[Any]) -> list[list[str | Argument]]:
+    """Return the remedies for numbers: as they are, or by a threshold, of shares the middle."""
+    as_numbers = Argument("scores", "numbers", "tally")
+    ways: list[list[str | Argument]] = [["if numbers stay as they are: ", as_numbers]]
     numbers = [number for value in values if (number := _number_of_outcome(value)) is not None]
-    if len({*numbers}) < 2:
-        return (".",)
-    reached = np.mean(np.array(numbers) >= 0.5, keepdims=True)
-    shares = min(numbers) >= 0.0 and max(numbers) <= 1.0
-    bound = "0.5" if shares and is_split(reached) else "NUMBER"
-    rule = Argument("success", f"score >= {bound}")
-    return "; or count as success what reaches a threshold, with ", rule, " beside it."
+    if len({*numbers}) > 1:
+        reached = np.mean(np.array(numbers) >= 0.5, keepdims=True)
+        shares = min(numbers) >= 0.0 and max(numbers) <= 1.0
+        bound = "0.5" if shares and is_split(reached) else "NUMBER"
+        rule = Argument("success", f"score >= {bound}", "tally")
+        ways.append(["if what reaches a threshold is a success: ", rule])
+    return ways
 
 
 def _number_of_outcome(value: Any) -> float | None:

@@ -82,6 +82,7 @@ def assign_roles(
         unclear.setdefault("question", [])
     if unclear:
         raise unclear_roles(sample, names, {**named, **roles}, unclear, of_file)
+    roles = _key_of_systems(sample, roles)
     roles |= {role: name for role, name in named.items() if role.startswith(COVARIATE)}
     _refuse_several_metrics(sample, roles, of_file)
     return roles
@@ -94,6 +95,16 @@ def _refuse_several_metrics(sample: Sample, roles: Mapping[str, Any], of_file: b
         words, where = measure_doubt(sample, name)
         remedy = (": ", Argument("where", where)) if of_file else ()
         raise OutcomeError(f"rows of a table must be of one metric; {words}", *remedy, ".")
+
+
+def _key_of_systems(sample: Sample, roles: dict[str, Any]) -> dict[str, Any]:
+    """Return the roles with the key of JSON objects as system, if it holds several questions."""
+    if KEY not in sample.names or KEY in columns_of(roles, *roles) or "system" in roles:
+        return roles
+    keys = set(sample.rows([KEY]))
+    questions = set(sample.rows(columns_of(roles, "question")))
+    are_systems = len(keys) <= len(questions) and len(keys) < len(sample)
+    return {"system": KEY, **roles} if are_systems else roles
 
 
 def refuse_row_as_names(sample: Sample) -> None:

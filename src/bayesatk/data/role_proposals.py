@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from bayesatk._tools.messages import Argument
+from bayesatk._tools.messages import Argument, alternatives
 from bayesatk.data.role_doubts import (
     Doubt,
     condition_doubts,
@@ -118,19 +118,18 @@ def unclear_roles(
         for reading in readings
     ]
     readings += _with_other_questions(readings[0], questions[1:])
-    ways = [_arguments(sample, reading) for reading in readings]
-    within = [name for name in names
-              if any(str(path).startswith(f"{name}[].") for path in sample.cells)]  # fmt: skip
-    if within and of_file and questions:
-        ways.append(["if records are within it: ", Argument("records", str(within[0]))])
+    ways = [way for reading in readings for way in _arguments(sample, reading)]
+    naming = f"{hints}Name {'them' if len(unclear) > 1 else 'it'}: "
+    if of_file and "outcome" in unclear and (within := _lists_of_records(sample, marked)):
+        naming, ways = f"Marks are in {shown(marked, 160)[1:-1]}, within lists: ", within
     proposed = {role: name for role, name in {**known, **readings[0].columns}.items()
                 if name is not ...}  # fmt: skip
     unused = [name for name in free if name not in columns_of(proposed, *proposed)]
     doubts = condition_doubts(sample, proposed, unused * (proposed["question"] != ONE), of_file)
     return OutcomeError(
         f"the table must have {', and '.join(rules)} among {shown(list(names), 400)}{nothing}. "
-        f"{hints}Name {'them' if len(unclear) > 1 else 'it'}: ",
-        *[piece for way in ways for piece in ("; or, ", *way)][1:], ".",
+        f"{naming}",
+        *alternatives(ways), ".",
         *[piece for doubt in doubts for piece in (" As proposed, ", *doubt)],
     )  # fmt: skip
 
@@ -169,21 +168,45 @@ def _with_other_questions(reading: Reading, questions: Labels) -> list[Reading]:
     ]  # fmt: skip
 
 
-def _arguments(sample: Sample, reading: Reading) -> list[str | Argument]:
-    """Return a reading as arguments, with scores where outcomes are no marks."""
+def _lists_of_records(sample: Sample, marked: Labels) -> list[list[str | Argument]]:
+    """Return as proposals the lists of objects with marks, where nothing else holds any.
+
+    Of lists within each other it is the outer one that has marks. Only JSON is read so.
+    """
+    named = [name for name in sample.cells if "[]" in str(name) and is_outcome_name(name)]
+    paths = [str(name).rpartition("[].")[0] for name in marked or named if "[]." in str(name)]
+    if sample.fields or len(paths) < len(marked):
+        return []
+    outer = [path.replace("[]", "") for path in dict.fromkeys(paths)
+             if not any(path.startswith(f"{other}[].") for other in paths)]  # fmt: skip
+    several = len(outer) > 1
+    return [[f"if its objects are in {path}: "] * several + [Argument("records", path)]
+            for path in outer]  # fmt: skip
+
+
+def _arguments(sample: Sample, reading: Reading) -> list[list[str | Argument]]:
+    """Return a reading as arguments, with scores where outcomes are no marks, in each way."""
     name = reading.columns.get("outcome")
     first = name[0] if isinstance(name, list) else name
     texts = [] if isinstance(name, list) and not reading.beside else sample.distinct(first)
     columns = [*reading.beside, Argument("columns", dict(reading.columns), "tally")]
-    pieces = [f"if {reading.when}: "] * bool(reading.when)
+    ways: list[list[str | Argument]] = [[]]
     if not texts or word_scores(texts) or sample.are_marks(first, in_lists=True):
         failures = {} if not texts else scores_of_failures(first, map(outcome_of, texts))
-        return [*pieces, *columns, *[Argument("scores", failures, "tally")] * bool(failures)]
-    if not _are_numbers(sample, first):
-        return [*pieces, *columns, *ways_to_score([outcome_of(text) for text in texts], {})]
-    is_lower = is_better_lower(first) or is_failure(first)
-    lower = [Argument("better", "lower", "tally")] * is_lower
-    return [*pieces, *columns, Argument("scores", "numbers", "tally"), *lower]
+        ways = [[Argument("scores", failures, "tally")] * bool(failures)]
+    elif not _are_numbers(sample, first):
+        ways = ways_to_score([outcome_of(text) for text in texts], {})
+    else:
+        is_lower = is_better_lower(first) or is_failure(first)
+        lower = [Argument("better", "lower", "tally")] * is_lower
+        ways = [[Argument("scores", "numbers", "tally"), *lower]]
+    written: list[list[str | Argument]] = []
+    for way in ways:
+        conditions = [reading.when] * bool(reading.when)
+        conditions += [piece.removeprefix("if ")[:-2] for piece in way if isinstance(piece, str)]
+        when = [f"if {', and '.join(conditions)}: "] * bool(conditions)
+        written.append([*when, *columns, *(p for p in way if isinstance(p, Argument))])
+    return written
 
 
 def _readings(
@@ -290,7 +313,8 @@ def other_marks_doubt(
         reading for reading in _readings_of(sample, [outcome, *others], "marks", roles, of_file)
         if reading.beside or isinstance(reading.columns["outcome"], list)
     ]  # fmt: skip
-    ways = [piece for reading in readings for piece in ("; ", *_arguments(sample, reading))]
+    ways = [piece for reading in readings for way in _arguments(sample, reading)
+            for piece in ("; ", *way)]  # fmt: skip
     told = f"marks are in {shown(others, 100)[1:-1]} as well, and are left out"
     arguments = [replace(way, function="") if isinstance(way, Argument) else way for way in ways]
     return (told, *arguments, ".") if ways else ()

@@ -266,7 +266,7 @@ def _is_word(outcome: object) -> bool:
     )
 
 
-def ways_to_score(outcomes: Collection[Any], scores: Scores) -> tuple[str | Argument, ...]:
+def ways_to_score(outcomes: Collection[Any], scores: Scores) -> list[list[str | Argument]]:
     """Return the scores to propose for the outcomes that occur, and what the others may mean.
 
     Outcomes that neither have a score nor are words for right and wrong count as wrong or stand for
@@ -274,35 +274,33 @@ def ways_to_score(outcomes: Collection[Any], scores: Scores) -> tuple[str | Argu
 
     Examples
     --------
-    >>> print(Message(*ways_to_score(["no", "yes", "?"], {})).written(lambda a: str(a.value)))
-    {'no': 0.0, 'yes': 1.0, '?': 0.0}; or, if '?' was not run, {'no': 0.0, 'yes': 1.0, '?': None}
-    ignore
-    >>> print(Message(*ways_to_score(["ja", "nein"], {})))
-    bayesatk.tally(data, scores={'ja': 1, 'nein': 0}) if 'ja' is right, or bayesatk.tally(data,
-    scores={'ja': 0, 'nein': 1}) if 'nein' is right
+    >>> print(Message(*ways_to_score(["no", "yes", "?"], {})[1]))
+    if '?' was not run: bayesatk.tally(data, scores={'no': 0, 'yes': 1, '?': None},
+    missing='ignore')
+    >>> print(Message(*ways_to_score(["ja", "nein"], {})[0]))
+    if 'ja' is right: bayesatk.tally(data, scores={'ja': 1, 'nein': 0})
     """
+
+    def scored(values: Mapping[Any, object]) -> Argument:
+        return Argument("scores", values, "tally")
+
     if len(outcomes) < 2:
-        return (Argument("scores", {**scores, **dict.fromkeys(outcomes, ...)}, "tally"),)
+        return [[scored({**scores, **dict.fromkeys(outcomes, ...)})]]
     stated = {} if {*scores} == {0, 1} else scores  # of 0 and 1 those that occur
     known = dict(stated) | {label: scores[label] for label in outcomes if label in scores}
     known |= scores_of_words([label for label in outcomes if label not in known])
     others = [label for label in outcomes if label not in known]
     if {0.0, 1.0} <= {*known.values()} and others and all(map(_is_word, others)):
-        names = ", ".join(map(shown, others))
-        as_missing = Argument("scores", {**known, **dict.fromkeys(others)}, "tally")
-        return (
-            Argument("scores", {**known, **dict.fromkeys(others, 0.0)}, "tally"),
-            f"; or, if {names} {'was' if len(others) == 1 else 'were'} not run, ",
-            as_missing, Argument("missing", "ignore", "tally"),
-        )  # fmt: skip
+        names = f"{', '.join(map(shown, others))} {'was' if len(others) == 1 else 'were'}"
+        as_missing = scored({**known, **dict.fromkeys(others)})
+        return [[f"if {names} wrong: ", scored({**known, **dict.fromkeys(others, 0.0)})],
+                [f"if {names} not run: ", as_missing, Argument("missing", "ignore", "tally")]
+                ]  # fmt: skip
     if len(others) == 2 and not known and None in map(number_of, others):
         first, second = others
-        return (
-            Argument("scores", {first: 1.0, second: 0.0}, "tally"),
-            f" if {shown(first)} is right, or ",
-            Argument("scores", {first: 0.0, second: 1.0}, "tally"), f" if {shown(second)} is right",
-        )  # fmt: skip
-    return (Argument("scores", {**known, **dict.fromkeys(others, ...)}, "tally"),)
+        return [[f"if {shown(right)} is right: ", scored({right: 1.0, wrong: 0.0})]
+                for right, wrong in ((first, second), (second, first))]  # fmt: skip
+    return [[scored({**known, **dict.fromkeys(others, ...)})]]
 
 
 def is_split(shares: Array) -> bool:

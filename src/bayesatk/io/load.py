@@ -149,7 +149,8 @@ def load(
         Columns that are passed over.
     records : str, optional
         Path of the records in a JSON document, if it is not one of the usual names: ``"runs"``, or
-        ``"output.runs"``; or within each line of JSON Lines.
+        ``"output.runs"``; or within each line of JSON Lines. Lists, and objects by key, on the path
+        are gone through: a record has the key and the single values of the objects around it.
     wide : bool
         Whether tables have a column for each system, beside one of questions (the first column,
         unless it is named in `columns` or has a usual name), or columns ``trial_1``, ``trial_2``,

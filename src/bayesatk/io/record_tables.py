@@ -42,7 +42,7 @@ from bayesatk.data.validation import (
     share_of,
     shown,
 )
-from bayesatk.io.json_stream import decoded, members, parsed_lines, placed_records, value_at
+from bayesatk.io.json_stream import decoded, members, parsed_lines, value_at
 from bayesatk.io.sources import budget_in_use, max_value_size, open_regular_file, too_large
 
 # How formulas of spreadsheets begin (OWASP, CSV injection), perhaps after apostrophes.
@@ -217,27 +217,99 @@ def _marks_by_system_and_question(
 def _records_at(file: BinaryIO, place: str) -> Iterator[tuple[int, Any]]:
     """Yield number and value of the records at a place of a document; "" is the document."""
     number = -1
-    file.seek(0)
-    with decoded(file) as text:
-        parts = placed_records(text, place, {}) if place else (
-            (key, key, value) for key, _, value in members(text)
-        )  # fmt: skip
-        for number, record in enumerate(_members_of_part(parts)):
-            yield number, record
-    if number < 0:
-        raise _no_records(place, ())
+    for below in (False, True):  # other members are searched only where the place is none of them
+        file.seek(0)
+        with decoded(file) as text:
+            for number, record in enumerate(_placed(text, place.split(".") * bool(place), below)):
+                yield number, record
+        if number >= 0:
+            return
+    raise _no_records(place, ())
 
 
-def _members_of_part(parts: Iterable[tuple[str, Any, Any]]) -> Iterator[Any]:
-    """Yield the records of parts of a document; records of an object get its keys."""
-    for _, key, value in parts:
-        inner = value.items() if isinstance(value, dict) and isinstance(key, int) else ()
-        if _are_records(value):
-            yield from (_keyed(key, record) for record in value)
-        elif inner and _are_keyed([_shape(record) for _, record in inner]):
-            yield from itertools.starmap(_keyed, inner)
+def _placed(text: TextIO, names: list[str], below: bool) -> Iterator[Any]:
+    """Yield the records of a document at a path of names, of its members or `below` them."""
+    for key, position, value in members(text, frozenset(names[:1])):
+        if not names:
+            yield from _members_by_key([(key, value)])
+        elif key != names[0]:
+            yield from _records_within({key: value} if key else value, names, {}) if below else ()
+        elif isinstance(position, str) and names[1:2] != [position]:
+            inherited = {KEY: position}
+            yield from (_records_within(value, names[1:], inherited) if names[1:] else
+                        _members_by_key([(position, value)]))  # fmt: skip
         else:
-            yield _keyed(key, value)
+            rest = names[2:] if isinstance(position, str) else names[1:]
+            value = value if isinstance(position, str) else [value]
+            yield from _records_within(value, rest, {}, names[-len(rest) - 1])
+
+
+def _records_within(
+    value: object, names: Sequence[str], inherited: Mapping[str, object], container: str = ""
+) -> Iterator[Any]:
+    """Yield the records at a path of names, with the single values of all objects that hold them.
+
+    Lists and objects by key on the way are gone through; a record gets its key. The name or id of
+    an object among ``models`` is its ``model``.
+
+    Examples
+    --------
+    >>> runs = {"models": [{"name": "m", "tasks": [{"id": "q", "tries": [{"ok": 1}, {"ok": 0}]}]}]}
+    >>> [*_records_within(runs, ["models", "tasks", "tries"], {})]
+    [{'model': 'm', 'id': 'q', 'ok': 1}, {'model': 'm', 'id': 'q', 'ok': 0}]
+    """
+    if isinstance(value, list):
+        for element in value:
+            if names:
+                yield from _records_within(element, names, inherited, container)
+            else:
+                yield from (_joined(inherited, record) for record in _members_by_shape(element))
+    elif not isinstance(value, dict):
+        return
+    elif not names:
+        yield from (_joined(inherited, record) for record in _members_by_key(value.items()))
+    else:
+        taken = len(names) if ".".join(names) in value else 1
+        name, rest = ".".join(names[:taken]), names[taken:]
+        if name not in value:
+            for key, inner in value.items():
+                yield from _records_within(inner, names, {**inherited, KEY: key}, key)
+            return
+        own = {
+            _name_of_field(key, container, value): inner
+            for key, inner in value.items()
+            if not isinstance(inner, dict | list)
+        }
+        yield from _records_within(value[name], rest, _joined(inherited, own), name)
+
+
+def _name_of_field(name: str, container: str, fields: Collection[str]) -> str:
+    """Return the name of a field; of the name or id of a system what its container says."""
+    system = container.removesuffix("s")
+    is_system = name in ("name", "id") and system in usual_names("system")
+    return system if is_system and system not in fields else name
+
+
+def _joined(outer: Mapping[str, object], inner: Any) -> Any:
+    """Return an object with the fields of the one around it; those of both names are "outer"."""
+    if not isinstance(inner, dict):
+        return inner
+    renamed = {f"outer {name}" if name in inner else name: outer[name] for name in outer}
+    return {**renamed, **inner}
+
+
+def _members_by_shape(element: Any) -> Iterable[Any]:
+    """Return an element of a list, or the records by key that it holds."""
+    if isinstance(element, dict) and _are_keyed(list(map(_shape, element.values()))):
+        return itertools.starmap(_keyed, element.items())
+    return [element]
+
+
+def _members_by_key(pairs: Iterable[tuple[str, Any]]) -> Iterator[Any]:
+    """Yield the records under keys, with their key; a list of records has one for all."""
+    for key, value in pairs:
+        for record in value if _are_records(value) else [value]:
+            yield _keyed(key, record)
 
 
 def _shape(value: object) -> object:
@@ -278,25 +350,33 @@ def _keyed(key: object, value: object) -> object:
     return {KEY: key, **fields}
 
 
-def _arrays(key: str, value: object) -> list[str]:
-    """Return the paths of records in a member of a document: itself, or one level below."""
-    inner = value.items() if isinstance(value, dict) else ()
-    members = [(key, value), *((f"{key}.{name}", below) for name, below in inner)]
-    return [path for path, member in members
-            if _are_records(member)
-            or (isinstance(member, dict) and _are_keyed(list(map(_shape, member.values()))))
-            ]  # fmt: skip
+def _arrays(path: str, value: object) -> list[str]:
+    """Return the paths of the innermost records in a member of a document, or those with marks."""
+    if _are_records(value):
+        first = value[0]  # type: ignore[index]
+    elif isinstance(value, dict) and _are_keyed(list(map(_shape, value.values()))):
+        first = next(iter(value.values()))
+        first = first[0] if _are_records(first) else first
+    elif isinstance(value, dict):
+        return [inner for name in value for inner in _arrays(f"{path}.{name}", value[name])]
+    else:
+        return []
+    fields = first.items() if isinstance(first, dict) else ()
+    if any(is_outcome_name(name) and not isinstance(mark, dict | list) for name, mark in fields):
+        return [path]
+    return [inner for name, below in fields for inner in _arrays(f"{path}.{name}", below)] or [path]
 
 
 def _records_of_lines(file: BinaryIO, records: str | None) -> Iterator[tuple[int, Any]]:
     """Yield line number and value of every line, or of the records within it."""
     for line, value in parsed_lines(file):
-        within = [value] if records is None else value_at(value, records)
-        if isinstance(within, dict) and records is not None:
-            within = list(itertools.starmap(_keyed, within.items()))
-        if not isinstance(within, list):
+        if records is None:
+            yield line, value
+            continue
+        within = [*_records_within(value, records.split("."), {})]
+        if not within and value_at(value, records) != []:
             raise OutcomeError(
-                f"line {line} must have a list of records at {records}; got {shown(within)}."
+                f"line {line} must have a list of records at {records}; it has none."
             )
         yield from ((line, record) for record in within)
 
