@@ -192,7 +192,31 @@ PROPOSED = {
     ),
     "shares of systems side by side": Table(
         "task,a_pass_rate,b_pass_rate  x,0.25,1.0  y,0.5,0.75",
-        [("Trials may be one number", "columns")], "a: x 1/4, y 2/4; b: x 4/4, y 3/4", fill=4,
+        [("Shares fit 4 trials", "columns")], "a: x 1/4, y 2/4; b: x 4/4, y 3/4",
+    ),
+    "ids that start anew in every suite, with trials": Table(
+        "suite,idx,run,correct  math,0,1,0  math,0,2,1  math,1,1,1  math,1,2,1  law,0,1,0"
+        "  law,0,2,0  law,1,1,0  law,1,2,1",
+        [("Ids that come more than once are in 'idx'", "columns")],
+        "math / 0 1/2, math / 1 2/2, law / 0 0/2, law / 1 1/2",
+    ),
+    "partly right": Table(
+        "task,verdict  x,correct  x,partially correct  y,incorrect  y,correct",
+        [("Marks are in 'verdict'", "columns"), ("was half right", "scores")], "",
+    ),
+    "names of systems that differ in case": Table(
+        "model,task,correct  Alpha,x,1  alpha,y,0  beta,x,1  beta,y,0",
+        [("systems 'Alpha' and 'alpha' differ in case",)], "", {"missing": "ignore"},
+    ),
+    "points of several": Table(
+        "task,run,points,max_points  x,0,3,4  x,1,1,4  y,0,2,5  y,1,5,5",
+        [("Scores may be in 'points'", "columns", "scores"),
+         ("'max_points' may hold the most points",)], "",
+    ),
+    "accuracies of a benchmark": Table(
+        "model,benchmark,accuracy,n  a,g,0.7104,1319  b,g,0.7506,1319",
+        [("all rows are trials of one", "columns"),
+         ("1319 trials are read as those of one question",)], "",
     ),
     "trials of systems side by side": Table(
         "q,gpt-4o_run1,gpt-4o_run2,o1_run1,o1_run2  x,0,1,1,1  y,0,0,0,1", [],
@@ -517,8 +541,7 @@ PROPOSED = {
     ),
     "percentages of systems side by side": Table(
         "question,llama,qwen  q1,80%,60%  q2,20%,40%",
-        [("Trials may be one number", "columns")], "llama: q1 4/5, q2 1/5; qwen: q1 3/5, q2 2/5",
-        fill=5,
+        [("Shares fit 5 trials", "columns")], "llama: q1 4/5, q2 1/5; qwen: q1 3/5, q2 2/5",
     ),
     "systems side by side with numbers of trials": Table(
         "task,run,alpha,beta  x,0,1,0  x,1,1,1  y,0,0,0  y,1,1,0",

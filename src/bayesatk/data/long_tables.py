@@ -27,7 +27,7 @@ from bayesatk.data.long_form import (
 )
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import READERS
-from bayesatk.data.role_doubts import summary_doubt
+from bayesatk.data.role_doubts import Doubt, is_suite, summary_doubt, variants_doubt
 from bayesatk.data.roles import (
     COUNTS,
     MAX_SCANNED_ROWS,
@@ -339,9 +339,22 @@ class Counter:
             )
             long = replace(long, notes=(*long.notes, note))
         summaries = summary_doubt("system", systems), summary_doubt("question", questions)
-        for doubt in filter(None, (*table.doubts, *summaries)):
+        others = variants_doubt(systems), self._sums_doubt(questions)
+        for doubt in filter(None, (*table.doubts, *summaries, *others)):
             long = long.doubted(*doubt)
         return long
+
+    def _sums_doubt(self, questions: Sequence[Any]) -> Doubt:
+        """Return a doubt if counts of trials may be numbers of questions of a benchmark."""
+        table, trials = self._first, self._slots[..., 1:].sum(axis=2)
+        of_benchmarks = 100  # questions, at least
+        if table is None or not table.counted or trials[trials > 0].min(initial=of_benchmarks) < (
+            of_benchmarks
+        ) or not (len(questions) == 1 or is_suite(table.roles["question"])):  # fmt: skip
+            return ()
+        return (f"the {trials.max()} trials are read as those of one question; if they are as many "
+                "questions of a benchmark, pass@1 alone is known, not pass@k of more trials",
+                ".")  # fmt: skip
 
     def _with_trials(self, long: LongForm) -> LongForm:
         """Return the long form with the trials of all parts, or refuse a repeated trial."""

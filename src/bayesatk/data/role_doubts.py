@@ -117,6 +117,7 @@ def doubts(
         () if "trial" in named else _trial_label_doubt(sample, roles, of_file),
         _row_number_doubt(sample, roles, unused),
         _answer_doubt(sample, roles),
+        _most_points_doubt(sample, roles, unused),
     ]
     max_doubts = 3  # on one data card
     return list(filter(None, all_doubts))[:max_doubts]
@@ -127,6 +128,15 @@ def is_condition(name: object) -> bool:
     return re.sub("_(name|id|label|type)$", "", last_part(name)) in CONDITIONS or (
         last_part(name) in CONDITIONS
     )
+
+
+def with_suite(sample: Sample, roles: Mapping[str, Any], question: Any, names: Labels) -> Any:
+    """Return the question with its suite, where suites number their own questions by the trials."""
+    key = [*columns_of(roles, "system", "trial"), question]
+    if "trial" not in roles or not {*key} <= {*sample.cells} or sample.tell_apart(key):
+        return question
+    suites = (name for name in names if is_suite(name) and sample.tell_apart([*key, name]))
+    return next(((name, question) for name in suites), question)
 
 
 def repeated_measures(sample: Sample, roles: Mapping[str, Any], names: Labels) -> list[Any]:
@@ -311,6 +321,46 @@ def _answer_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
                     "answer; is a trial right where both are equal? Then name them: ",
                     Argument("columns", {"answer": outcome, "reference": name}), ".",
                     )  # fmt: skip
+    return ()
+
+
+def _most_points_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
+    """Return a doubt if a column beside the outcome holds the most points of a row."""
+    cells = sample.cells.get(roles.get("outcome"), ())
+    for name in unused:
+        called = re.search("max|possible|out_of|full|total", last_part(name))
+        if not called or name not in sample.cells or len(sample.distinct(name)) < 2:
+            continue
+        pairs = [(number_of(points), number_of(most))
+                 for points, most in zip(cells, sample.cells[name], strict=False)]  # fmt: skip
+        if pairs and not any(
+            points is None or most is None or points > most for points, most in pairs
+        ):
+            return (f"column {shown(name)} may hold the most points of each row, and is left out; "
+                    f"if so, write {roles['outcome']} / {name} as a column, and score that.",
+                    )  # fmt: skip
+    return ()
+
+
+def is_suite(name: object) -> bool:
+    """Return whether a column is called as one of suites of questions."""
+    return last_part(name) in _SUITES
+
+
+def variants_doubt(labels: Labels) -> Doubt:
+    """Return a doubt if names of two systems differ in case or blanks only.
+
+    Examples
+    --------
+    >>> variants_doubt(["Alpha ", "beta", "alpha"])[0][:31], variants_doubt(["a", "b"])
+    ("systems 'Alpha ' and 'alpha' di", ())
+    """
+    first: dict[str, Any] = {}
+    for label in labels:
+        earlier = first.setdefault(" ".join(str(label).split()).casefold(), label)
+        if earlier != label:
+            return (f"systems {shown(earlier)} and {shown(label)} differ in case or blanks only, "
+                    "and are read as two; if they are one, write one name.",)  # fmt: skip
     return ()
 
 

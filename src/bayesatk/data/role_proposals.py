@@ -19,6 +19,7 @@ from bayesatk.data.role_doubts import (
     measure_doubt,
     repeated_measures,
     summary_doubt,
+    with_suite,
 )
 from bayesatk.data.roles import (
     MARK_NAME,
@@ -85,7 +86,6 @@ def unclear_roles(
     rules = [f"one {role} column; " + (f"several could be it: {candidates}" if candidates else
              "none has a usual name") for role, candidates in unclear.items()]  # fmt: skip
     empty = [name for name in sample.names if name not in names]
-    nothing = f" (nothing is in {shown(empty, 100)[1:-1]})" * bool(empty)
     free = [name for name in sample.leaves() if name not in columns_of(known, *known)]
     marked = [name for name in sample.marked() if name in free]
     roles = {**{role: found[0] for role, found in unclear.items() if found}, **known}
@@ -96,7 +96,7 @@ def unclear_roles(
         hints += f"Ids that come more than once are in {shown(questions, 160)[1:-1]}. " * repeated
         hints += "They can be read if all rows are trials of one question. " * (not questions)
         questions += [ONE] * (not repeated)
-        roles["question"] = questions[0]
+        roles["question"] = with_suite(sample, roles, questions[0], free)
     sample, words, where = _rows_that_are_meant(sample, roles, free if of_file else ())
     hints += words
     free = [name for name in free if name not in where]
@@ -127,7 +127,8 @@ def unclear_roles(
     unused = [name for name in free if name not in columns_of(proposed, *proposed)]
     doubts = condition_doubts(sample, proposed, unused * (proposed["question"] != ONE), of_file)
     return OutcomeError(
-        f"the table must have {', and '.join(rules)} among {shown(list(names), 400)}{nothing}. "
+        f"the table must have {', and '.join(rules)} among {shown(list(names), 400)}"
+        + f" (nothing is in {shown(empty, 100)[1:-1]})" * bool(empty) + ". "
         f"{naming}",
         *alternatives(ways), ".",
         *[piece for doubt in doubts for piece in (" As proposed, ", *doubt)],
@@ -189,7 +190,9 @@ def _arguments(sample: Sample, reading: Reading) -> list[list[str | Argument]]:
     name = reading.columns.get("outcome")
     first = name[0] if isinstance(name, list) else name
     texts = [] if isinstance(name, list) and not reading.beside else sample.distinct(first)
-    columns = [*reading.beside, Argument("columns", dict(reading.columns), "tally")]
+    named = {role: list(own) if isinstance(own, tuple) else own
+             for role, own in reading.columns.items()}  # fmt: skip
+    columns = [*reading.beside, Argument("columns", named, "tally")]
     ways: list[list[str | Argument]] = [[]]
     if not texts or word_scores(texts) or sample.are_marks(first, in_lists=True):
         failures = {} if not texts else scores_of_failures(first, map(outcome_of, texts))
@@ -219,7 +222,10 @@ def _readings(
     if counts:
         guessed = [name for own in counts.values() for name in (own if isinstance(own, list)
                    else [own]) if name in free]  # fmt: skip
-        one = "Trials may be one number for all questions. " * (counts.get("trials") is ...)
+        trials = counts.get("trials")
+        one = "Trials may be one number for all questions. " * (trials is ...)
+        one += f"Shares fit {trials} trials of every question, or twice as many, and so on. " * (
+            isinstance(trials, int))  # fmt: skip
         return f"Counts or rates may be in {shown(guessed)[1:-1]}. {one}", [Reading(counts)]
     predictions = [name for name in free if last_part(name) in _PREDICTION_NAMES]
     references = [name for name in free if last_part(name) in REFERENCE_NAMES]
@@ -464,6 +470,33 @@ def are_fractions(sample: Sample, names: Labels) -> bool:
     return bool(texts) and all(re.fullmatch(r"\s*\d+\s*/\s*\d+\s*", text) for text in texts)
 
 
+def _trials_of_shares(sample: Sample, names: Any) -> Any:
+    """Return the fewest trials of which all shares are shares, if that is no chance; else "...".
+
+    A number of `d` decimals is by chance a share of `n` trials with a probability of about
+    ``n / 10**d``.
+
+    Examples
+    --------
+    >>> _trials_of_shares(Sample(["a"], {"a": ["0.25", "0.50", "0.75", "1.00"]}), "a")
+    4
+    >>> _trials_of_shares(Sample(["a"], {"a": ["0.71", "0.68"]}), "a")
+    Ellipsis
+    """
+    columns = names if isinstance(names, list) else [names]
+    written = {text for name in columns for text in sample.distinct(name)}
+    texts = {text.rstrip("% ") for text in written}
+    shares = [number_of(text) or 0.0 for text in texts]
+    whole = 100.0 if max(shares) > 1.0 or texts != written else 1.0
+    levels = whole * 10.0 ** max(len(text.partition(".")[2]) for text in texts)
+    most = 100
+    for trials in range(1, most + 1):
+        counts = [share / whole * trials for share in shares]
+        if all(abs(count - round(count)) <= 0.5 * trials / levels for count in counts):
+            return trials if (trials / levels) ** len(texts) < 1e-3 else ...
+    return ...
+
+
 def likely_counts(sample: Sample, free: Labels) -> dict[str, Any]:
     """Return the columns that may be counts or rates, by role, from their names and values."""
     usual = usual_columns("trials", free)
@@ -483,7 +516,10 @@ def likely_counts(sample: Sample, free: Labels) -> dict[str, Any]:
     if fractions:
         return {"rate": fractions if len(fractions) > 1 else fractions[0]}
     if "rate" in likely:
-        return {"rate": likely["rate"], "trials": likely.get("trials", ...)}
+        return {
+            "rate": likely["rate"],
+            "trials": likely.get("trials") or _trials_of_shares(sample, likely["rate"]),
+        }
     if {"successes", "failures"} <= likely.keys():
         likely.pop("trials", None)
     return likely if "successes" in likely and len(likely) == 2 else {}

@@ -293,7 +293,12 @@ def ways_to_score(outcomes: Collection[Any], scores: Scores) -> list[list[str | 
     if {0.0, 1.0} <= {*known.values()} and others and all(map(_is_word, others)):
         names = f"{', '.join(map(shown, others))} {'was' if len(others) == 1 else 'were'}"
         as_missing = scored({**known, **dict.fromkeys(others)})
+        partial = all(re.search("part|half", str(label).lower()) for label in others)
+        half: list[str | Argument] = [
+            f"if {names} half right: ", scored({**known, **dict.fromkeys(others, 0.5)}),
+        ]  # fmt: skip
         return [[f"if {names} wrong: ", scored({**known, **dict.fromkeys(others, 0.0)})],
+                *[half] * partial,
                 [f"if {names} not run: ", as_missing, Argument("missing", "ignore", "tally")]
                 ]  # fmt: skip
     if len(others) == 2 and not known and None in map(number_of, others):
