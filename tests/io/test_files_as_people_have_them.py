@@ -894,6 +894,13 @@ REFUSED = {
     "an outcome of a wide table": ("id,alpha  x,1", {"wide": True, "columns": {"outcome": "alpha"}},
                                    "wide table"),
     "a share in a wide table": ("id,alpha  x,0.75", {"wide": True}, "0.75.*'alpha'"),
+    "names of columns in two rows": ("s,a,a,b,b  t,r1,r2,r1,r2  q,,,,  x,1,0,1,1", {},
+                                     "names in one row; 'a', 'b' are there more than once"),
+    "merged cells": ("model,task,passed  a,x,1  ,y,0", {}, "row 3 has none.*fill it down"),
+    "rows written again": ("id,trial,passed  x,0,1  x,1,0  x,0,1  x,1,0", {},
+                           "2 rows repeat an earlier one: 2 with the same.*drop_duplicates"),
+    "rows that contradict earlier ones": ("id,trial,passed  x,0,1  x,1,0  x,0,1  x,1,1", {},
+                                          "1 with the same outcome, 1 with another. Remove"),
     "records at two places": (
         '{"results": [{"id": "x", "score": 1}], "items": [{"id": "x", "score": 1}]}',
         {"format": "json"}, "in one place.*records='results'"),

@@ -409,11 +409,18 @@ def _scores(texts: list[str] | None) -> Any:
             raise ValueError(
                 f"--score must be 'numbers', LOW:HIGH, or OUTCOME=SCORE; got {texts[0]!r}."
             ) from None
-    from bayesatk.data.validation import outcome_of  # takes half a second to import
+    from bayesatk.data.validation import number_of, outcome_of  # takes half a second to import
 
+    scores = pairs(texts, "--score")
+    for name, value in scores.items():
+        if value != "missing" and number_of(value) is None:
+            raise ValueError(
+                f"--score must give an outcome a number, or 'missing'; got {name}={value}. Write "
+                f"what {name} is worth in place of {value}, such as --score {name}=0.5."
+            )
     return {
         outcome_of(name): None if value == "missing" else float(value)
-        for name, value in pairs(texts, "--score").items()
+        for name, value in scores.items()
     }
 
 

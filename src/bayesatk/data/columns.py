@@ -436,7 +436,8 @@ def _label_error(table: Columns, role: str, row: int, label: object) -> OutcomeE
         drop = ("; or leave such rows out: ", Argument("missing_question", "drop"))
         return OutcomeError(
             f"column {table.roles[role]!r} must identify the {role} of every row; "
-            f"{table.place(row)} has none. Remove the row or give it a label",
+            f"{table.place(row)} has none. Remove the row or give it a label (of merged cells: "
+            "fill it down)",
             *(drop if role == "question" and table.of_file else ()), ".",
         )  # fmt: skip
     return OutcomeError(

@@ -390,11 +390,14 @@ def _delimited_records(file: BinaryIO, separator: str) -> Iterator[NumberedRecor
         text.seek(0)
         rows = _delimited_rows(text, separator)
         header = tuple(next(rows, (0, ()))[1])
-        if header.count("") > 1:
+        repeated = [name for name in dict.fromkeys(header) if name and header.count(name) > 1]
+        if header.count("") > 1 or len(repeated) > 1:
+            fault = f"{header.count('')} of {len(header)} have none"
+            if repeated:
+                fault = f"{shown(repeated, 100)[1:-1]} are there more than once"
             raise OutcomeError(
-                f"columns must have their names in one row; {header.count('')} of {len(header)} "
-                "have none, as below merged cells. Write one row of names, such as question, "
-                "gpt_run1, gpt_run2, and remove the others."
+                f"columns must have their names in one row; {fault}, as below merged cells. Write "
+                "one row of names, such as question, gpt_run1, gpt_run2, and remove the others."
             )
         # The index of a data frame has no name; pandas calls it so.
         header = tuple(name or f"Unnamed: {place}" for place, name in enumerate(header))
