@@ -139,7 +139,8 @@ def _wide(
         raise OutcomeError(
             f"marks of a wide table must be 0 or 1, or have scores; column {shown(name)} has "
             f"{text}. If these are shares or percentages of a number of trials: ",
-            Argument("columns", {**named, "rate": marked, "trials": ...}),
+            Argument("columns", {role: name for role, name in named.items() if role != "outcome"}
+                     | {"rate": marked, "trials": ...}),
             "; if they are scores: ", Argument("scores", "numbers"), ".",
         )  # fmt: skip
     columns = {"content": question, **options.named, "question": question,

@@ -43,7 +43,7 @@ def detect(source: Source, format_name: str | None = None) -> str:
     compressed, ending = source.plain != source.path, "".join(source.path.suffixes[-2:])[-40:]
     if suffix in (".xlsx", ".xls", ".xlsm", ".ods", ".numbers"):
         raise OutcomeError(
-            f"a spreadsheet must be saved as CSV first; got {ending!r}. Save the sheet that has the "
+            f"a spreadsheet must be saved as CSV first; got {ending!r}. Save the sheet with the "
             "marks as .csv, with one row of names of columns above them."
         )
     if suffix not in SUFFIXES or (compressed and suffix in (".parquet", ".eval")):
