@@ -102,8 +102,10 @@ def with_commands(message: object, offered: Collection[str]) -> str:
             continue
         written = " ".join(_written(argument, offered) for argument in run)
         is_whole = text.endswith(": ") and str(following[0]).startswith((".", ";"))
-        if is_whole and all(argument.value is not None for argument in run) and _are_words(written):
-            parts.append((text, _TYPED.get().with_options(shlex.split(written))))
+        is_whole &= all(argument.value is not None for argument in run) and _are_words(written)
+        command = _TYPED.get().with_options(shlex.split(written)) if is_whole else ""
+        if command and sorted(command) != sorted(_TYPED.get().with_options([])):
+            parts.append((text, command))
             text = ""
         else:
             text += written
