@@ -50,6 +50,26 @@ def test_the_probability_is_that_of_independent_draws(rule) -> None:
     assert above == pytest.approx(gate.probability, abs=0.03)
 
 
+def test_a_verdict_is_repeated_as_often_as_in_runs_of_posterior_draws() -> None:
+    """20,000 second runs of questions whose p are drawn from the posterior of this one.
+
+    At the margins 0.14 and 0.2 all draws lie on one side, which does not make a second pass sure.
+    """
+    runs, rng = _runs(1, questions=60), np.random.default_rng(0)
+    fit = bk.evaluate({"a": runs, "b": runs}, "pass@1", rng=1, keep=["p"])
+    p = fit["posterior"]["p"].stack(draws=("chain", "draw"))
+    p = p.transpose("system", "draws", "question").values
+    new, old = (
+        rng.binomial(4, p[i, rng.integers(p.shape[1], size=20_000)]).mean(axis=1) / 4
+        for i in range(2)
+    )
+    for margin in (0.1, 0.14, 0.2):
+        gate = _gate(runs, runs, bk.decide.GatePolicy("pass@1", margin=margin))
+        again = (new - old + margin > 1.645 * gate.difference["sd"]).mean()
+        assert gate.verdict == "pass"
+        assert gate.replication == pytest.approx(again, abs=0.02)
+
+
 def test_rates_are_those_of_normal_draws() -> None:
     rng = np.random.default_rng(5)
     rates = GateRates.at(0.02, 0.01, 0.012, 0.95)

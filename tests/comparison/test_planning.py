@@ -423,3 +423,21 @@ def test_a_plan_says_what_it_assumes_and_reaches_its_goal(
     for phrase in words:
         assert phrase in str(plan)
     assert plan[column].item() == pytest.approx(value, abs=0.01)
+
+
+def test_no_fewer_questions_are_offered_than_plans_were_checked_for() -> None:
+    """Four questions were promised to separate systems in .25 of runs, and did in .06."""
+    pair = {"a": (0.5, 0.3), "b": (0.7, 0.3)}
+    tree = bk.plan(pair, "pass@1", prob_ahead=0.25, correlation=0.8, trials=[1, 4])
+    assert bk.table(tree, "plan")["questions"].tolist() == [30, 30]
+    assert "30 questions are the fewest that are offered" in str(bk.table(tree, "plan"))
+    more = bk.plan(pair, "pass@1", prob_ahead=0.99, correlation=0.8, trials=[4])
+    assert "fewest that are offered" not in str(bk.table(more, "plan"))
+
+
+def test_of_equal_systems_no_number_of_questions_is_blamed_on_trials() -> None:
+    text = str(bk.table(bk.plan({"a": (0.6, 0.3), "b": (0.6, 0.3)}, "pass@1"), "plan"))
+    said = " ".join(text.split())
+    assert "assumed to be equal" in said
+    assert "so few trials" not in said
+    assert "0.00 (the default" in said

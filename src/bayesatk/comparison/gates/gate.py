@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.special import ndtri
 
 from bayesatk._tools.arrays import Array, Flags
 from bayesatk._tools.messages import Argument, ArgumentError
@@ -305,8 +304,8 @@ def gate(
     one that is false is as rare as `ci_prob` says, whatever the other questions are.
 
     Replication probabilities: in a new run the mean of the difference is normal around the present
-    one, with the sum of the posterior variance and of the variance of new trials; a verdict is a
-    threshold on the normal score of the posterior probability. Where a judge errs, another run has
+    one, with the sum of the posterior variance and of the variance of new trials, and passes if it
+    exceeds the threshold by z posterior sds, with z the normal quantile of `ci_prob`. Where a judge errs, another run has
     its marks and its labels anew: the means of runs are taken to vary as much as the posterior.
 
     Examples
@@ -536,6 +535,7 @@ def _gate(
     sd, noise = (np.sqrt(2.0) * np.array(run_noise(compared, j, policy.asked))).tolist()
     run_sd, target_sd = max(noise, question_sd), on_target["sd"]
     scale = target_sd / question_sd if question_sd > 0.0 else 1.0
+    gap = compared.scale.direction * on_target["mean"] - policy.threshold
     of_systems = joint_draws(compared)[target, [*compared.grid].index(policy.asked)]
     observed = {
         name: observed_value(compared, k, policy.asked, of_all=True)
@@ -547,7 +547,7 @@ def _gate(
         float(share_error(probability, compared.group("comparison").attrs["effective_draws"])),
         observed,
         {name: on_target[name] for name in ("mean", "sd", "ci_lower", "ci_upper")},
-        _repeat_probability(probability, verdict, target_sd, question_sd, run_sd, policy.ci_prob),
+        _repeat_probability(gap, verdict, target_sd, question_sd, run_sd, policy.ci_prob),
         GateDesign.of(policy, *design_of(compared, j), scale * sd, noise, compared.scale.direction),
         floors,
         policy,
@@ -610,11 +610,13 @@ def _density(draws: Array) -> tuple[Array, Array]:
 
 
 def _repeat_probability(
-    probability: float, verdict: str, sd: float, question_sd: float, noise: float, level: float
+    gap: float, verdict: str, sd: float, question_sd: float, noise: float, level: float
 ) -> float:
-    """Probability of the same verdict from new trials of the same questions."""
+    """Probability of the same verdict from new trials of the same questions.
+
+    `gap` is by how much the posterior mean of the difference exceeds the threshold.
+    """
     moved = np.hypot(question_sd, noise)
     if not (sd > 0.0 and moved > 0.0):
         return 1.0
-    score = float(np.clip(ndtri(probability), -40.0, 40.0))  # Phi(40) is 1 in doubles
-    return GateRates.at(score * sd, sd, moved, level).of(verdict)
+    return GateRates.at(gap, sd, moved, level).of(verdict)

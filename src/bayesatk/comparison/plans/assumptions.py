@@ -33,10 +33,10 @@ def pilot_correlation(source: object, metric: Metric) -> float:
 
 
 def assumptions(
-    source: Any, metric: Metric, target: str, ci_prob: float, correlation: float
+    source: Any, metric: Metric, target: str, ci_prob: float, correlation: float, by_default: bool
 ) -> list[str]:
     """Return sentences: which interval is planned for, and the assumed values of two systems."""
-    pair = _values(source, metric)
+    pair = assumed_values(source, metric)
     quantity = metric.label if pair is None else f"the difference in {metric.label}"
     sentences = [
         f"width: of the {100 * ci_prob:g}% interval of {quantity} on {TARGET_NAMES[target]}, as "
@@ -48,12 +48,14 @@ def assumptions(
             f"Assumed: {metric.label} {first_value:.3g} of {named(first)} and "
             f"{second_value:.3g} of {named(second)}, a difference of "
             f"{first_value - second_value:+.2g}; correlation of their difficulties "
-            f"{correlation:.2f}."
+            f"{correlation:.2f}"
+            + " (the default, as if each had questions of its own)" * by_default
+            + "."
         )
     return sentences
 
 
-def _values(source: Any, metric: Metric) -> dict[object, float] | None:
+def assumed_values(source: Any, metric: Metric) -> dict[object, float] | None:
     """Return the means of two systems; empty where they are unknown, None for one system."""
     if isinstance(source, Fit):
         pilot = Result.of(source)

@@ -21,7 +21,11 @@ from bayesatk._tools.messages import (
     whole_number,
 )
 from bayesatk._tools.threads import one_thread
-from bayesatk.comparison.plans.assumptions import assumptions, pilot_correlation
+from bayesatk.comparison.plans.assumptions import (
+    assumed_values,
+    assumptions,
+    pilot_correlation,
+)
 from bayesatk.comparison.plans.pilots import ExpectedInformation, Pilot, pilots_of
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
@@ -30,9 +34,18 @@ from bayesatk.results.result import Fit, Result, analysis_group, tree_of, with_a
 from bayesatk.results.schema import TARGETS
 from bayesatk.results.selection import result_of_systems
 
+_QUESTIONS_MIN = 30  # see `_RAISED`
 _QUESTIONS_MAX = 10**7  # a design that needs more is out of reach
 _METHOD = "expected posterior variance"
 _OUT_OF_REACH = "-: with so few trials of each question no number of questions is enough."
+_EQUAL = (
+    "-: the systems are assumed to be equal, and no number of questions shows which is better; "
+    "state two difficulties, or plan for a width."
+)
+_RAISED = (
+    f"{_QUESTIONS_MIN} questions are the fewest that are offered: with fewer, plans promise too "
+    "much, because posteriors are far from normal."
+)
 # Expected information of a question, by draw of the difficulty distribution and by system.
 InformationByDraw = Sequence[Sequence[ExpectedInformation]]
 
@@ -158,7 +171,7 @@ def plan(
     xarray.DataTree
         The pilot (of data: its evaluation; of stated difficulties: nothing else) with the group
         ``plan``. ``bayesatk.table(tree, "plan")`` has a row per number of ``trials``: ``questions``
-        needed (infinite beyond 10^7), ``total`` trials of a system, the expected ``width``,
+        needed (at least 30, infinite beyond 10^7), ``total`` trials of a system, the expected ``width``,
         ``prob_correct`` and ``prob_ahead``, and ``cheapest``, true for the smallest total. Single
         trials do not identify how much questions differ, so for k > 1 no number of questions with
         one trial each is enough.
@@ -185,7 +198,8 @@ def plan(
 
     The Fisher information is that at the stated difficulties. Plans are accurate to 10% for an icc
     between 0.05 and 0.95, means not close to 0 or 1, and 30 questions or more. Nearer the edges the
-    posterior is far from normal, and the plan has far too few questions.
+    posterior is far from normal, and the plan has far too few questions; so 30 is the smallest
+    number of questions that is offered.
 
     New questions have the covariates and the weights of a pilot's questions in the same
     proportions; weights are taken to be unrelated to difficulty. Widths then follow from the Fisher
@@ -205,6 +219,7 @@ def plan(
     """
     parsed_metric = _one_metric(metric)
     pilot = _pilot_of(source, parsed_metric, system)
+    by_default = correlation is None and not isinstance(pilot, Fit)
     if correlation is None:
         correlation = pilot_correlation(pilot, parsed_metric)
     pilots = pilots_of(pilot, parsed_metric, scores)
@@ -225,10 +240,13 @@ def plan(
         "metric": parsed_metric.label, "target": target, "ci_prob": ci_prob,
         goal.name: goal.value, "correlation": correlation, "method": _METHOD, "citations": [],
     }  # fmt: skip
-    unreachable = not np.isfinite(table["total"]).all()
     sentences = [goal.words(not stated)]
-    sentences += assumptions(pilot, parsed_metric, target, ci_prob, correlation)
-    sentences += [_OUT_OF_REACH] * unreachable
+    sentences += assumptions(pilot, parsed_metric, target, ci_prob, correlation, by_default)
+    if not np.isfinite(table["total"]).all():
+        values = assumed_values(pilot, parsed_metric) or {}
+        equal = goal.name != "width" and len({*values.values()}) == 1
+        sentences.append(_EQUAL if equal else _OUT_OF_REACH)
+    sentences += [_RAISED] * bool((table["questions"] == _QUESTIONS_MIN).any())
     group = analysis_group(table, ["trials"], attrs, sentences=sentences)
     if isinstance(pilot, Fit):
         return with_analysis(Result.of(pilot).tree, "plan", plan=group)
@@ -345,8 +363,9 @@ def _checked_goal(
 
 
 def _smallest_number(goal: _Goal, information: InformationByDraw) -> float:
-    """Smallest number of questions that meets the goal; infinite beyond `_QUESTIONS_MAX`."""
+    """Smallest number from `_QUESTIONS_MIN` on that meets the goal; infinite beyond the largest."""
     met = partial(goal.met, information)
     if not met(_QUESTIONS_MAX):
         return float("inf")
-    return float(1 + bisect_left(range(1, _QUESTIONS_MAX), True, key=met))
+    numbers = range(_QUESTIONS_MIN, _QUESTIONS_MAX)
+    return float(_QUESTIONS_MIN + bisect_left(numbers, True, key=met))
