@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayesatk._tools.messages import ArgumentError
 from bayesatk.comparison.pairs.systems import comparable
 from bayesatk.comparison.pairs.together import Standings, effective_draws, joint_draws
 from bayesatk.comparison.pairs.verdicts import PairSentences, tier_rule
@@ -55,7 +56,8 @@ def leaderboard(fit: Fit, *, alpha: float | None = None) -> xr.DataTree:
     Raises
     ------
     ValueError
-        If there are fewer than two systems, or no two tried the same question.
+        If there are fewer than two systems, no two tried the same question, or the result has
+        costs alone.
 
     See Also
     --------
@@ -88,6 +90,12 @@ def leaderboard(fit: Fit, *, alpha: float | None = None) -> xr.DataTree:
         compared = result.group("comparison").attrs if result.has("comparison") else {}
         alpha = float(compared.get("alpha", 0.05))
     comparable(result, 0.0, alpha)
+    if not result.tabulated:
+        raise ArgumentError(
+            "metrics", " of a leaderboard must be of scores, and the result has costs alone. Their "
+            "pairs, the lower cost better, are those of `compare`: bayesatk compare, in Python "
+            "bayesatk.compare(fit).",
+        )  # fmt: skip
     standings = Standings.of(result, joint_draws(result), alpha)
     group = _group(result, standings, alpha)
     ranked = Result.of(with_analysis(result.tree, "leaderboard", leaderboard=group))

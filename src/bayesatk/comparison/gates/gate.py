@@ -304,9 +304,10 @@ def gate(
     one that is false is as rare as `ci_prob` says, whatever the other questions are.
 
     Replication probabilities: in a new run the mean of the difference is normal around the present
-    one, with the sum of the posterior variance and of the variance of new trials, and passes if it
-    exceeds the threshold by z posterior sds, with z the normal quantile of `ci_prob`. Where a judge errs, another run has
-    its marks and its labels anew: the means of runs are taken to vary as much as the posterior.
+    one, with the sum of the posterior variance and of the variance of new trials, and the run
+    passes if its mean exceeds the threshold by z posterior sds, with z the normal quantile of
+    `ci_prob`. Where a judge errs, another run has its marks and its labels anew: the means of runs
+    are taken to vary as much as the posterior.
 
     Examples
     --------

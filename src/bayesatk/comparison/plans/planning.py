@@ -171,10 +171,10 @@ def plan(
     xarray.DataTree
         The pilot (of data: its evaluation; of stated difficulties: nothing else) with the group
         ``plan``. ``bayesatk.table(tree, "plan")`` has a row per number of ``trials``: ``questions``
-        needed (at least 30, infinite beyond 10^7), ``total`` trials of a system, the expected ``width``,
-        ``prob_correct`` and ``prob_ahead``, and ``cheapest``, true for the smallest total. Single
-        trials do not identify how much questions differ, so for k > 1 no number of questions with
-        one trial each is enough.
+        needed (30 or more, infinite beyond 10^7), ``total`` trials of a system, the expected
+        ``width``, ``prob_correct`` and ``prob_ahead``, and ``cheapest``, true for the smallest
+        total. Single trials do not identify how much questions differ, so for k > 1 no number of
+        questions with one trial each is enough.
 
     Raises
     ------
