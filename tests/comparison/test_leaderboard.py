@@ -127,3 +127,13 @@ def test_a_result_that_is_no_leaderboard_says_so(call, message) -> None:
     fit = bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "pass@1", pooling="none", rng=1)
     with pytest.raises(ValueError, match=message):
         call(fit)
+
+
+def test_costs_alone_are_not_ranked_by_scores() -> None:
+    """In place of a board of accuracies that nobody asked for: the comparison of the costs."""
+    cost = {"a": [[1.0, 2.0]] * 8, "b": [[3.0, 4.0]] * 8}
+    data = bk.tally({"a": [[0, 1]] * 8, "b": [[1, 1]] * 8}, cost=cost)
+    fit = bk.evaluate(data, "cost", rng=1)
+    with pytest.raises(ValueError, match=r"has costs alone.*bayesatk\.compare\(fit\)"):
+        bk.leaderboard(fit)
+    assert set(bk.table(bk.compare(fit), "comparison")["metric"]) == {"cost"}

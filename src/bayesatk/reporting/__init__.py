@@ -148,7 +148,7 @@ def _compared(result: Result) -> Result:
         return result
     if not result.has("comparison"):
         result = Result.of(compare(result))
-    if len(result.systems) > 2 and not result.has("leaderboard"):
+    if len(result.systems) > 2 and result.tabulated and not result.has("leaderboard"):
         result = Result.of(leaderboard(result))
     return result
 
