@@ -95,6 +95,6 @@ def _value(value: object, name: str) -> str:
         return {"columns": "NAME", "scores": "SCORE"}.get(name, name.upper())
     if value is None:
         return "missing"
-    if isinstance(value, list):  # several columns, or values of one
+    if isinstance(value, list | tuple):  # several columns, or values of one
         return ",".join(_value(element, name) for element in value)
     return shlex.quote(value if isinstance(value, str) else source_of(value))
