@@ -156,6 +156,11 @@ def _parse_text(text: str) -> Iterator[Metric]:
                 lowered = symbol + lowered[len(variable) :]
         position = max(lowered.find("@"), lowered.find("^")) + 1
         family = FAMILIES.get(lowered[:position])
+        if lowered in ("cost", "cost/success"):
+            raise ArgumentError(
+                "metrics", f" must be of scores here; got {word!r}. Costs are compared by "
+                "bayesatk.compare, in the shell bayesatk compare.",
+            )  # fmt: skip
         if family is None:
             rule = (
                 " To reach a score is a rule, ", Argument("success", "score >= 0.5"),
