@@ -849,7 +849,7 @@ REFUSED = {
     "successes of fewer trials in a cell": ("task,solved  x,5/4  y,4/4",
                                             {"columns": {"rate": "solved"}},
                                             "5 successes in 4 trials at row 2"),
-    "counts with a row of sums": ("task,a,b  x,1,3  y,2,4  z,4,0  TOTAL,7,7", {},
+    "counts with a row of sums": ("task,a (of 4),b (of 4)  x,1,3  y,2,4  z,4,0  TOTAL,7,7", {},
                                   "'TOTAL' is called as a summary.*successes of 4 trials"),
     "several metrics of a trial": ("task,metric,score  x,f1,1  x,em,0  y,f1,0  y,em,0", {},
                                    "must be of one metric;.*where=\\{'metric': 'f1'\\}"),

@@ -343,8 +343,10 @@ def unscored_outcome(
     remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
     if isinstance(scores, NumberScale):
         allowed = scores.words
-        remedy = otherwise = _numbers_written_otherwise(value)
-        remedy = remedy or ("Correct it, or change ", Argument("scores"), ".")
+        remedy = ("Correct it, or change ", Argument("scores"), ".")
+        if isinstance(value, str) and re.fullmatch(r"[+-]?\d+,\d+", value):
+            text = f"Write a decimal point in place of the comma of {shown(value)}, and of others."
+            remedy = otherwise = (text,)
     elif is_category(value) and value not in (math.inf, -math.inf):
         marks = (mark for mark in (value, *values) if is_category(mark))
         keys = dict.fromkeys(

@@ -278,9 +278,11 @@ def _readings_of(
         readings = [Reading({"outcome": beside}, f"each column of {kind} {as_systems}", wide)]
         numbers = [share_of(text) or 0.0 for name in beside for text in sample.distinct(name)]
         if are_scores and all(map(float.is_integer, numbers)):
-            counts = {"successes": beside, "trials": int(max(numbers))}
-            most = f"each number counts successes of {int(max(numbers))} trials, or of more"
-            readings += [Reading(counts, most)]
+            stated = re.search(r"\bof (\d+)\b", str(beside[0]))  # such as "alpha (of 5)"
+            trials = int(stated[1]) if stated else int(max(numbers))
+            counts = {"successes": beside, "trials": trials}
+            most = f"each number counts successes of {trials} trials, or of more"
+            readings.insert(0 if stated else 1, Reading(counts, most))
         elif are_scores and max(numbers) <= 100.0:
             shares = {"rate": beside, "trials": ...}
             readings += [Reading(shares, "each is a share of successes, of so many trials")]
