@@ -434,7 +434,7 @@ def test_scored_categories_have_a_vector_for_each_question() -> None:
 def test_few_new_questions_are_noted() -> None:
     rng = np.random.default_rng(1)
     mean = rng.beta(20, 20, (4, 500, 1))
-    p_new = (rng.random((4, 500, 12)) < mean).astype(float)
+    p_new = np.where(rng.random((4, 500, 12)) < mean, 0.999, 0.001)
     new = xr.Dataset({"p_new": (("chain", "draw", "new"), p_new)})
     fit = bk.from_draws(_trace(np.repeat(mean, 3, 2), predictions=new), [[1, 0]] * 3, "pass@1")
     note = fit.notes[0]
@@ -495,3 +495,51 @@ def test_numbers_that_arviz_gives_are_labels_only_where_the_dimension_is_named(d
     expected = dict(zip(numbers, [0.9, 0.1, 0.5], strict=True))
     assert found == pytest.approx(expected)
     assert any("matched by these numbers" in note for note in fit.notes) == (dim == "question")
+
+
+_RIGHT = np.random.default_rng(3).binomial(4, [[0.3] * 20, [0.8] * 20])
+_P = np.random.default_rng(4).beta(1 + _RIGHT, 5 - _RIGHT, (2, 250, 2, 20))
+_NEW = np.random.default_rng(5).beta(
+    *(0.7 * (_RIGHT.mean(axis=1) * np.array([[1], [-1]]) + np.array([[1], [5]])))[..., None],
+    (2, 250, 2, 300),
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "finding"),
+    [
+        ({}, None),
+        ({"new": _NEW[:, :, ::-1]}, "a: p_new has the mean 0"),
+        ({"new": np.repeat(_NEW.mean(-1, keepdims=True), 300, -1)}, "is one number a draw"),
+        ({"new": np.round(_NEW)}, "is made of outcomes, shares of 4 trials"),
+        ({"new": np.round(4 * _NEW) / 4}, "is made of outcomes, shares of 4 trials"),
+        ({"new": _P}, "p_new is p itself"),
+        ({"p": np.round(4 * _P) / 4}, "p are shares of right trials, replicated counts"),
+        ({"p": _P[:1], "new": _NEW[:1]}, "One chain has no R-hat"),
+    ],
+)
+def test_what_is_no_probability_of_new_questions_is_noted(change, finding) -> None:
+    p, new = change.get("p", _P), change.get("new", _NEW)
+    dims = ("chain", "draw", "system", "question")
+    trace = _trace(p, dims, predictions=xr.Dataset({"p_new": ((*dims[:3], "new"), new)}))
+    data = bk.tally(dict(zip("ab", _RIGHT, strict=True)), trials=4)
+    notes = bk.from_draws(trace, data, "pass@1", rng=1).notes
+    words = "p_new (is|has)|p are shares|One chain"
+    found = [note for note in notes if re.search(words, note) and "no new questions" not in note]
+    if finding is None:
+        assert not found
+    else:
+        assert any(finding in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("dims", "words"),
+    [(("question",), "observed_data does not have"), (("question", "trial"), "of single trials")],
+)
+def test_why_a_log_likelihood_is_left_out_is_said(dims, words) -> None:
+    logs = np.full((2, 250, 20, 4)[: 2 + len(dims)], -1.0)
+    group = xr.Dataset({"y": (("chain", "draw", *dims), logs)})
+    trace = _trace(_P[:, :, 0], log_likelihood=group)
+    fit = bk.from_draws(trace, (_RIGHT[0], np.full(20, 4)), "pass@1", rng=1)
+    (note,) = [note for note in fit.notes if "log likelihood" in note]
+    assert words in note

@@ -33,7 +33,7 @@ def mixing_notes(posterior: xr.Dataset, statistics: Iterable[xr.Dataset]) -> lis
     unmixed = worst[name] > MAX_RHAT
     if not unmixed and diverging.sum() <= _MAX_DIVERGING_SHARE * diverging.size:
         return []
-    rhat = f"{worst[name]:.3f}" if np.isfinite(worst[name]) else "infinite or unknown"
+    rhat = f"{worst[name]:.6g}" if np.isfinite(worst[name]) else "infinite or unknown"
     finding = (
         f"R-hat is {rhat} for {name}, above {MAX_RHAT:g}" if unmixed else "R-hat is at most 1.01"
     )

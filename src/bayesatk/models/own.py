@@ -31,7 +31,9 @@ from bayesatk.models.alignment import (
 from bayesatk.models.mixing import mixing_notes
 from bayesatk.models.own_checks import (
     contradictions,
+    count_shares_note,
     is_given_p,
+    new_question_notes,
     noise_note,
     varies_by_question,
 )
@@ -39,6 +41,7 @@ from bayesatk.models.question_means import Shares, SystemMetrics, stored
 from bayesatk.results.citations import RUBIN
 from bayesatk.results.schema import (
     DRAWS,
+    ONE_CHAIN,
     SAMPLE,
     SAMPLER_ATTRIBUTES,
     data_groups,
@@ -153,18 +156,21 @@ def from_draws(
     lines += number_notes(traced_p, labels)
     if group is not None:
         new_p = _by_system(group[new].astype(float), new, labels, traced_p)
-        lines += noise_note(study, new_p)
+        lines += new_question_notes(study, drawn, new_p) or noise_note(study, new_p)
     generator, seed = resolve_rng(rng)
     metric_draws = _metrics(study, drawn, new_p, generator)
     count_groups, count_notes = _count_groups(trace, study, labels, drawn)
     groups = {"posterior": _group(study, posterior, metric_draws, drawn)} | count_groups
     if "sample_stats" in trace.children:
         groups["sample_stats"] = _sample_stats(trace)
+    against = count_shares_note(study, drawn) or contradictions(study, drawn)
     mixing = mixing_notes(groups["posterior"], [groups[n] for n in groups if n == "sample_stats"])
+    if posterior.sizes["chain"] == 1:
+        mixing.append(ONE_CHAIN)
     sources = [family.source for family in study.grid.families] + [RUBIN] * study.bootstrapped
     attributes = root_attributes(
         "draws", study.as_text(), seed, outcomes, tuple(dict.fromkeys(sources)),
-        notes=json.dumps([*lines, *contradictions(study, drawn), *count_notes, *mixing]),
+        notes=json.dumps([*lines, *against, *count_notes, *mixing]),
     )  # fmt: skip
     return result_tree(groups | data_groups(study), attributes)
 
@@ -264,7 +270,7 @@ def _new_questions(
             "The draws have no new questions (p_new): questions like these are these drawn anew "
             "by the Bayesian bootstrap."
         ]
-    if GROUP in outcomes.dataset.coords:
+    if GROUP in outcomes.dataset.coords and len(set(outcomes.dataset[GROUP].values.tolist())) > 1:
         one = str(outcomes.dataset[GROUP].values[0])
         lines.append(
             "The groups of the data are not used: metrics are of all questions. For those of one "
@@ -373,11 +379,7 @@ def _count_groups(
     logs = groups.get("log_likelihood")
     few = not study.scale.axes and p.shape[2] >= _MIN_QUESTIONS and not varies_by_question(p)
     if logs is None:
-        lines = [
-            "The draws have no log likelihood of the counts of questions, for leave-one-out: in a "
-            "model that integrates over the questions' own p, pm.compute_log_likelihood(trace) "
-            "adds it."
-        ]
+        lines = [_without_log_likelihood(datasets.get("log_likelihood"), labels)]
         return groups, lines + [f"{_FEW_DIRECTIONS}. {_OWN_P}"] * few
     if study.scale.axes or logs[study.scale.variable].size != p.size:  # of some of the draws
         return groups, []
@@ -394,6 +396,28 @@ def _count_groups(
             f"{_FEW_DIRECTIONS}, but the log likelihood is not that of counts given p. {_OWN_P}"
         ]
     return groups, []
+
+
+def _without_log_likelihood(logs: xr.Dataset | None, labels: Labels) -> str:
+    """Say why there is no log likelihood."""
+    if logs is None:
+        return (
+            "The draws have no log likelihood of the counts of questions, for leave-one-out: in a "
+            "model that integrates over the questions' own p, pm.compute_log_likelihood(trace) "
+            "adds it."
+        )
+    two = {"system": labels["system"], "question": labels["question"]}
+    if any(_fitting(values, two) is not None for values in logs.values()):
+        return (
+            "The log likelihood was left out, because the group observed_data does not have its "
+            "counts, one variable of the same name with a count for each question: add it."
+        )
+    return (
+        "The log likelihood was left out, because it has no value for each question, as of single "
+        "trials: leave-one-out of questions needs that of the counts, with the questions' own p "
+        "integrated out (docs: My own PyMC model). In a model without effects of "
+        "questions it is the sum over the trials of each."
+    )
 
 
 def _fitting(values: xr.DataArray, labels: Labels) -> Array | None:

@@ -1,4 +1,4 @@
-"""What speaks against draws of one's own model: few new questions, other counts, no p of each."""
+"""What speaks against draws of one's own model: new questions, other counts, no p of each."""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -12,6 +12,7 @@ _MIN_NEW_QUESTIONS = 100  # per draw, that the note recommends
 _MIN_PVALUE = 1e-3  # of the counts of a system under p, without a note: near 1 of a right model
 _RANDOM_ORDERS_SD = 2.3  # one random order in a hundred fits better than that
 _MISSING_SD = 3.0  # of the fit that p expects
+_MAX_GAP_SD = 2.5  # between the mean of new questions and that of these
 _CHECKED_DRAWS = 1000
 
 
@@ -41,6 +42,58 @@ def noise_note(study: Study, new: list[Array]) -> list[str]:
         f"{finding}. Give p_new {wanted} of them or more, or the same evenly spread points in "
         "every draw (docs: My own PyMC model)."
     ]
+
+
+def new_question_notes(study: Study, p: Array, new: list[Array]) -> list[str]:
+    """Say where new questions of a system are none, or have another mean than those of the data.
+
+    If p is right, the difference of the means is about zero: few of its sd over draws.
+    """
+    if study.scale.axes:
+        return []
+    most = int(study.outcomes.trials.max())
+    notes = []
+    for index, (name, values) in enumerate(zip(study.outcomes.systems, new, strict=True)):
+        own = p[:, index]
+        gap = values.mean(axis=1) - own.mean(axis=1)
+        if np.array_equal(own, values):
+            finding = (
+                "is p itself: it has no new questions, and intervals are too narrow. Leave it out"
+            )
+        elif _are_counts(values * most):
+            finding = (
+                f"is made of outcomes, shares of {most} trials, in place of probabilities. Give p"
+            )
+        elif values.shape[1] > 1 and np.ptp(values, axis=1).max() < 1e-9 < own.std(axis=1).max():
+            finding = (
+                "is one number a draw, though questions differ in p. Give p of single questions"
+            )
+        elif abs(gap.mean()) > _MAX_GAP_SD * gap.std() + 1e-9:
+            finding = (
+                f"has the mean {values.mean():.3f}, and p of the questions of the data has "
+                f"{own.mean():.3f}. Check the order of the systems in it, and that it is drawn "
+                "with the parameters of each draw. Of another kind of questions nothing is wrong"
+            )
+        else:
+            continue
+        notes.append(f"{name}: p_new {finding}.")
+    return notes
+
+
+def count_shares_note(study: Study, p: Array) -> list[str]:
+    """Say where p are shares of right trials, as of a posterior predictive distribution."""
+    if study.scale.axes or not _are_counts(p * _counts(study)[1]):
+        return []
+    return [
+        "p are shares of right trials, replicated counts over the number of trials, which vary "
+        "more than success probabilities: give these."
+    ]
+
+
+def _are_counts(values: Array) -> bool:
+    """Whether numbers that vary between draws are whole, to single precision."""
+    whole = np.abs(values - np.round(values)).max() < 1e-5
+    return bool(whole and np.ptp(values, axis=0).max() > 0.5)
 
 
 def contradictions(study: Study, p: Array) -> list[str]:

@@ -48,6 +48,7 @@ STATISTICS = (
 )
 QUANTILE_LEVELS = np.round(np.concatenate([[0.005], np.arange(0.01, 1.0, 0.01), [0.995]]), 3)
 MAX_RHAT = 1.01  # above which chains have not mixed
+ONE_CHAIN = "One chain has no R-hat, which tells whether chains have mixed: sample two or more."
 DRAWS = ("chain", "draw", "system")  # first dimensions of draws
 SAMPLE = {"sample_dims": ["chain", "draw"]}  # attributes of draws, for ArviZ
 SAMPLER_ATTRIBUTES = ("inference_library", "inference_library_version", "sampling_time")  # kept

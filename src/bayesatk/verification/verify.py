@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.messages import ArgumentError, proper_probability
 from bayesatk.results.result import Fit, Result
-from bayesatk.results.schema import MAX_RHAT
+from bayesatk.results.schema import MAX_RHAT, ONE_CHAIN
 from bayesatk.results.table_columns import verified_quantity
 from bayesatk.verification.deviations import Deviations
 from bayesatk.verification.quantities import (
@@ -107,6 +107,8 @@ class Verification:
                 f"{verified_quantity(self.table.loc[undefined[0]])}): leave out the chains that "
                 "failed, or sample again."
             )
+        if (self.table["rhat"].isna() & (self.table["verdict"] == "inconclusive")).any():
+            text += f" {ONE_CHAIN}"
         if "other" in self.table:
             varies = self.table["other"].notna() & self.table["ess"].notna()
             known = self.table["z_sd"].notna()
@@ -119,7 +121,10 @@ class Verification:
                     "correlations, which both results estimate in one way"
                 )
             if parts:
-                text += f" The sampler takes systems as independent: {'; '.join(parts)}."
+                text += (
+                    " How systems move together in the sampled draws is not used: "
+                    f"{'; '.join(parts)}."
+                )
         if missing:
             text += f" Not compared, because the sampled result lacks them: {', '.join(missing)}."
         return text
@@ -173,13 +178,13 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
 
     Notes
     -----
-    The sampler takes systems as independent. On questions like these they move together, by a
-    correlation that the exact result estimates from the values of the questions. There ``z_sd`` of
-    a difference compares Fisher's transformation of the correlation of its joint draws with that of
-    sampled draws, which the same estimate puts in a joint order: draws in a wrong order are
-    noticed, an error of the estimate is not. It is NaN, and `Verification.summary` says so, with a
-    judge, for a k beyond the trials, on new groups, and for a model of your own. A metric that
-    `sampled` lacks is named in the summary.
+    How systems move together in the sampled draws is not used. On questions like these they move
+    together, by a correlation that the exact result estimates from the values of the questions.
+    There ``z_sd`` of a difference compares Fisher's transformation of the correlation of its joint
+    draws with that of sampled draws, which the same estimate puts in a joint order: draws in a
+    wrong order are noticed, an error of the estimate is not. It is NaN, and `Verification.summary`
+    says so, with a judge, for a k beyond the trials, on new groups, and for a model of your own. A
+    metric that `sampled` lacks is named in the summary.
 
     See Also
     --------
