@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayesatk as bk
-from bayesatk.core.numerics.permutation import correlation_test
+from bayesatk.core.question.permutation import correlation_test
 
 
 def test_p_values_are_those_of_all_permutations():

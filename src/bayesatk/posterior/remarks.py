@@ -7,8 +7,8 @@ from scipy.special import bdtr, bdtrc
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.numerics.importance import K_HAT_MAX
-from bayesatk.core.numerics.permutation import correlation_test
 from bayesatk.core.question.expected_credit import finite
+from bayesatk.core.question.permutation import correlation_test
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.credit import maj_at
 from bayesatk.metrics.grid import Metric, MetricGrid

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.words import by_same_text, few_names, printable
-from bayesatk.core.numerics.permutation import correlation_test
+from bayesatk.core.question.permutation import correlation_test
 from bayesatk.data.capabilities import Operation, answered, require_operation
 from bayesatk.data.design import CovariateDesign
 from bayesatk.data.grouping import Grouping
