@@ -543,7 +543,7 @@ def test_a_rule_for_success_reads_the_fractions_of_a_log(tmp_path, case):
         path.write_text("\n".join(json.dumps(lower(json.loads(part))) for part in parts))
     options = options | {"missing": "ignore"}
     message = refused(lambda: load_quietly(copied, **options), "0.7: ...", "scores='numbers'")
-    rule = re.search(r"success='(.*?)' beside it", message)[1]
+    rule = re.search(r"success='(.*?)'", message)[1]
     expected = load_quietly(source, **options)
     for more in ({}, {"scores": "numbers"}):
         data = load_quietly(copied, success=rule, **more, **options)
