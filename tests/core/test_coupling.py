@@ -107,6 +107,17 @@ def test_what_a_judge_adds_is_not_shared() -> None:
     assert shared[1] == pytest.approx(0.5 * shared[0], abs=0.02)
 
 
+def test_equal_values_are_no_correlation() -> None:
+    """Systems that solve everything are not alike by rounding errors of their residuals."""
+    perfect = np.ones((1, 2, 60)) * 0.7
+    weight = np.random.default_rng(1).random(60)
+    influence = Influence.of(perfect, weight, np.ones((60, 1)))
+    assert not influence.rows.any()
+    roots = influence.roots(np.ones((1, 2)), np.random.default_rng(2))[0]
+    correlation = np.einsum("mi,mi->m", roots[:, 0], roots[:, 1])
+    assert correlation.mean() < 0.3  # a priori one half, of 24 questions
+
+
 def test_systems_without_spread_have_an_order_too() -> None:
     values = np.ones((1, 3, 8))
     values[0, 2] = np.arange(8) / 8.0

@@ -312,14 +312,15 @@ def _metrics(study: Study, p: Array, new: list[Array] | None, rng: Rng) -> Array
     metrics += study.scale.reaching()
     shares = Shares.of(p.shape[2], study.outcomes.weight)
     tried = study.outcomes.trials.transpose("system", "question").values > 0
-    by_system = []
+    by_system, seed = [], int(rng.integers(2**63))
     for system, has_trials in enumerate(tried):
         new_mean = None if new is None else partial(_mean_of, new[system])
         system_metrics = SystemMetrics(
             metrics, shares, partial(stored, p[:, system]), has_trials, alike=new_mean,
             resampled=new is None,
         )  # fmt: skip
-        by_system.append(system_metrics.draw(False, rng).whole)
+        anew = np.random.default_rng(seed)  # the same questions of all systems: draws are joint
+        by_system.append(system_metrics.draw(False, rng, anew).whole)
     return np.stack(by_system, axis=1)
 
 

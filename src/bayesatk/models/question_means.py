@@ -117,8 +117,19 @@ class SystemMetrics:
     alike: Expectation | None = None
     resampled: bool = False
 
-    def draw(self, keep_p: bool, rng: Rng) -> Drawn:
-        """Draw metrics of these questions and of the population, and of new groups."""
+    def draw(self, keep_p: bool, rng: Rng, anew: Rng | None = None) -> Drawn:
+        """Draw metrics of these questions and of the population, and of new groups.
+
+        Parameters
+        ----------
+        keep_p : bool
+            Whether p is returned, too.
+        rng : numpy.random.Generator
+        anew : numpy.random.Generator, optional
+            Of the weights by which questions are drawn anew; default: `rng`. Systems whose draws
+            are joint need the same weights: what they share then cancels in their difference.
+        """
+        anew = rng if anew is None else anew
         size, parts_of_p = len(self.shares.group), []
         total, sums, weights = (np.zeros(0) for _ in range(3))
         tried = np.ones(size, bool) if self.tried is None else self.shares.drawn_anew(self.tried)
@@ -135,7 +146,7 @@ class SystemMetrics:
                 width = max(1, _MAX_FLOATS_PER_BLOCK // len(p))
             total += values @ matrix
             if self.resampled:
-                spread = rng.standard_exponential((len(p), len(matrix))) * tried[span]
+                spread = anew.standard_exponential((len(p), len(matrix))) * tried[span]
                 sums += np.einsum("dmq,dq,qg->dmg", values, spread, matrix, optimize=True)
                 weights += spread @ matrix
             start += len(span)

@@ -70,6 +70,12 @@ class Influence:
                 root_weight * fixed[tried_here], root_weight * observed, rcond=None
             )
             residuals = observed - fixed[tried_here] @ coefficients
+            # Of values that are all equal rounding errors are left, which are the same for systems
+            # with the same values.
+            size, rounding = (
+                np.abs(columns).max(axis=0, initial=0.0) for columns in (observed, residuals)
+            )
+            residuals *= rounding > _RELATIVE_ZERO * size
             rows[:, system, tried_here] = (system_weight[tried_here, None] * residuals).T
             effective_questions = 1.0 / max(float(system_weight @ system_weight), 1e-300)
             degrees_of_freedom[system] = effective_questions - rank
@@ -102,7 +108,7 @@ class Influence:
         off_diagonal = ~np.eye(systems, dtype=bool)
         for metric, rows in enumerate(self.rows):
             length = np.linalg.norm(rows, axis=1)
-            varies = length > _RELATIVE_ZERO * max(float(np.abs(rows).max(initial=0.0)), 1e-300)
+            varies = length > 0.0
             unit = rows / np.where(varies, length, np.inf)[:, None]
             shared_share = off_diagonal * np.sqrt(
                 np.outer(question_share[metric], question_share[metric])
