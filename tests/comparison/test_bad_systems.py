@@ -102,3 +102,13 @@ def test_in_a_shell_each_is_a_line(tmp_path, monkeypatch, arguments, said) -> No
     assert done.exit_code == 2
     (line,) = done.stderr.splitlines()
     assert said in line
+
+
+def test_the_same_outcomes_under_two_names_are_noted() -> None:
+    marks = np.random.default_rng(1).integers(2, size=(30, 3))
+    other = marks.copy()
+    other[0] = 1 - other[0]
+    note = "a and b have the same counts on each of 30 questions"
+    for second, noted in ((marks, True), (other, False)):
+        fit = bk.compare(bk.evaluate({"a": marks, "b": second}, "pass@1", rng=1))
+        assert (note in str(fit)) == noted

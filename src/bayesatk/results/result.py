@@ -47,6 +47,7 @@ from bayesatk.results.schema import (
 )
 from bayesatk.results.views import ShownTable
 
+_MIN_IDENTICAL_QUESTIONS = 20  # of which different systems hardly have the same counts
 UNLIKE_P_VALUE = 0.05  # below it a system scored otherwise on questions that another did not try
 
 
@@ -201,7 +202,7 @@ class Result:
         ]  # fmt: skip
         notes = by_same_text(self.systems, notes)
         chosen = [i for i, name in enumerate(self.systems) if systems is None or name in systems]
-        return notes + self._tried_note(chosen)
+        return notes + self._tried_note(chosen) + self._identical_note(chosen)
 
     def _tried_note(self, systems: Sequence[int]) -> list[str]:
         """Say that systems tried different questions, of which pairs that matters, and a remedy."""
@@ -230,6 +231,20 @@ class Result:
         return [
             f"{text} To compare on the questions that all tried: --missing ignore --shared; in "
             "Python bayesatk.evaluate(data.shared())."
+        ]
+
+    def _identical_note(self, systems: Sequence[int]) -> list[str]:
+        """Return notes on systems with the same counts of every question, where these differ."""
+        if self.own:
+            return []
+        names = [printable(str(name)) for name in self.systems]
+        return [
+            f"{names[i]} and {names[j]} have the same counts on each of {self.counts.shape[1]} "
+            "questions. Are these the same outcomes twice?"
+            for i, j in combinations(systems, 2)
+            if (self.counts[i] == self.counts[j]).all()
+            and len(np.unique(self.counts[i], axis=0)) > 1
+            and self.counts.shape[1] >= _MIN_IDENTICAL_QUESTIONS
         ]
 
     @cached_property
