@@ -348,7 +348,9 @@ def is_suite(name: object) -> bool:
 
 
 def variants_doubt(labels: Labels) -> Doubt:
-    """Return a doubt if names of two systems differ in case or blanks only.
+    """Return a doubt if names of two systems differ in case only, beside blanks.
+
+    Names that differ in blanks alone are refused.
 
     Examples
     --------
@@ -357,8 +359,9 @@ def variants_doubt(labels: Labels) -> Doubt:
     """
     first: dict[str, Any] = {}
     for label in labels:
-        earlier = first.setdefault(" ".join(str(label).split()).casefold(), label)
-        if earlier != label:
+        name = " ".join(str(label).split())
+        earlier = first.setdefault(name.casefold(), label)
+        if " ".join(str(earlier).split()) != name:
             return (f"systems {shown(earlier)} and {shown(label)} differ in case or blanks only, "
                     "and are read as two; if they are one, write one name.",)  # fmt: skip
     return ()
