@@ -85,8 +85,8 @@ def test_names_that_are_equal_once_normalised_are_refused(tmp_path, first, secon
          "FILE must have two systems that tried the same question; of 2 systems no two did."),
         (["gate", "partly.csv", "--system", "a", "--system", "b", "--policy", "gate.toml",
           "--missing", "ignore"],
-         "Run them, or use those that both tried:\n   bayesatk gate partly.csv --system a --system b "
-         "--policy gate.toml --shared --missing ignore\n"),
+         "Run them, or use those that both tried:\n   bayesatk gate partly.csv --system a "
+         "--system b --policy gate.toml --shared --missing ignore\n"),
         (["plan", "three.csv", "-m", "pass@1", "--width", "0.3"],
          "choose them:\n   bayesatk plan three.csv -m pass@1 --width 0.3 --system a --system b\n"),
     ],
