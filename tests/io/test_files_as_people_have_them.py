@@ -1519,3 +1519,52 @@ def test_a_first_file_with_right_marks_alone_tells_how_wrong_ones_are_written(
         (tmp_path / f"{system}.csv").write_text(f"question,passed\nq1,{first}\nq2,{second}\n")
     data = bk.load({system: tmp_path / f"{system}.csv" for system in marks})
     assert data.successes.values.tolist() == [[1, 1], [0, 1]]
+
+
+@pytest.mark.parametrize("marks", [(0, 1), ([0, 1, 1], [1, 0, 0])])
+def test_marks_by_question_in_an_object_of_each_system_are_told_with_how_to_write_them(
+    tmp_path, marks
+):
+    rows = [{"model": model, "results": {f"q{q}": marks[(q + n) % 2] for q in range(4)}}
+            for n, model in enumerate("AB")]  # fmt: skip
+    path = tmp_path / "models.json"
+    path.write_text(json.dumps(rows))
+    data, said = told(path, {})
+    assert data is None
+    assert "fields of the object 'results' of each system" in said
+    code = re.search(r"with the list as rows, (.*)\.$", said.strip())[1]
+    path.write_text(json.dumps(eval(code, {"rows": rows})))
+    expected = "; ".join(
+        f"{model}: "
+        + ", ".join(f"q{q} {np.sum(own)}/{np.size(own)}"
+                    for q in range(4) for own in [marks[(q + n) % 2]])
+        for n, model in enumerate("AB")
+    )  # fmt: skip
+    assert cells(bk.load(path)) == expected
+
+
+@pytest.mark.parametrize(("wrong", "right"), ["NY", "ny"])
+def test_two_letters_for_no_and_yes_are_marks(tmp_path, wrong, right):
+    rows = f"task,run,correct  t0,0,{wrong}  t0,1,{right}  t1,0,{right}  t1,1,{right}"
+    assert cells(bk.load(written(tmp_path / "yn.csv", rows))) == "t0 1/2, t1 2/2"
+    failed = written(tmp_path / "failed.csv", rows.replace("correct", "failed"))
+    said = told(failed, {})[1]
+    columns, scores = remedy(said, "columns"), remedy(said, "scores")
+    assert scores == {right: 0, wrong: 1}
+    assert cells(bk.load(failed, columns=columns, scores=scores)) == "t0 1/2, t1 0/2"
+    with pytest.raises(bk.OutcomeError, match="not one of"):
+        bk.load(written(tmp_path / "abc.csv", f"task,correct  t0,{wrong}  t1,{right}  t2,A"))
+
+
+@pytest.mark.parametrize("systems", [2, 3, 4])
+def test_a_balanced_column_of_letters_is_proposed_with_the_others(tmp_path, systems):
+    marks = ["NYNY", "YYYN", "NYYY", "YNNY"][:systems]
+    names = [f"m{n}" if systems == 4 else "ABC"[n] for n in range(systems)]
+    rows = ["question," + ",".join(names)]
+    rows += [f"q{q}," + ",".join(own[q] for own in marks) for q in range(4)]
+    path = written(tmp_path / "wide.csv", "  ".join(rows))
+    said = told(path, {})[1]
+    columns = remedy(said, "columns")
+    assert columns["outcome"] == names
+    data = bk.load(path, columns=columns, wide=True)
+    assert data.successes.values.tolist() == [[int(m == "Y") for m in own] for own in marks]

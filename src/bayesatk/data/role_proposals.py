@@ -89,6 +89,9 @@ def unclear_roles(
     free = [name for name in sample.leaves() if name not in columns_of(known, *known)]
     marked = [name for name in sample.marked() if name in free]
     roles = {**{role: found[0] for role, found in unclear.items() if found}, **known}
+    _refuse_objects_of_systems(
+        sample, roles, marked * (of_file and {"question", "outcome"} <= {*unclear})
+    )
     hints, questions = "", list[Any]()
     if unclear.get("question") == []:
         labels = [name for name in free if name not in marked]
@@ -133,6 +136,27 @@ def unclear_roles(
         *alternatives(ways), ".",
         *[piece for doubt in doubts for piece in (" As proposed, ", *doubt)],
     )  # fmt: skip
+
+
+def _refuse_objects_of_systems(sample: Sample, roles: Mapping[str, Any], marked: Labels) -> None:
+    """Refuse rows of one system each, with an object of marks by question, and say how to write it.
+
+    Only as one object of systems are such objects read as questions.
+    """
+    objects = {str(name).rpartition(".")[0] for name in marked}
+    system = columns_of(roles, "system")
+    if len(marked) < 2 or len(objects) != 1 or not system or not sample.tell_apart(system):
+        return
+    (field,) = objects
+    if field not in sample.names or sample.fields:
+        return
+    first, (label, *_) = str(marked[0]).rpartition(".")[2], sample.distinct(system[0])
+    raise OutcomeError(
+        f"the marks are fields of the object {field!r} of each system, such as {marked[0]!r}; rows "
+        "must name the question. If the fields are questions, write one object with the systems "
+        f'as names, {{"{label}": {{"{first}": ..., ...}}, ...}}: in Python, with the list as '
+        f"rows, {{row[{system[0]!r}]: row[{field!r}] for row in rows}}."
+    )
 
 
 def _rows_that_are_meant(
@@ -254,8 +278,8 @@ def _readings_of(
     stems = {str(name).rstrip("0123456789") for name in columns}
     if kind == "marks" and len(stems) == 1 and "trial" not in roles and "system" in roles:
         together = [
-            name for name in sample.names
-            if sample.are_marks(name) and str(name).rstrip("0123456789") in stems
+            name for name in sample.cells
+            if sample.are_marks(name, in_lists=True) and str(name).rstrip("0123456789") in stems
         ]  # fmt: skip
         return [Reading({"outcome": together}, "each is a trial")]
     truths = sample.truths(columns) if kind == "marks" else []

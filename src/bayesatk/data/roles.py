@@ -399,9 +399,9 @@ def scores_of_failures(name: object, marks: Iterable[object]) -> dict[Any, float
     ({1: 0.0, 0: 1.0}, {})
     """
     scores = {
-        mark: 1.0 - (str(mark).lower() in {"1", "true", "yes"})
+        mark: 1.0 - (str(mark).lower() in {"1", "true", "yes", "y"})
         for mark in marks
-        if str(mark).lower() in {"0", "1", "true", "false", "yes", "no"}
+        if str(mark).lower() in {"0", "1", "true", "false", "yes", "no", "y", "n"}
     }
     wrong_first = sorted(scores.items(), key=lambda item: item[1])
     return dict(wrong_first) if is_failure(name) else {}

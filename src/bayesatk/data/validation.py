@@ -197,7 +197,7 @@ def word_scores(outcomes: Iterable[object]) -> Scores:
     """Return the scores of two words for wrong and right, if all outcomes are one of them.
 
     A word is in small letters, in capitals, or begins with a capital, the same in all outcomes; one
-    that does not occur is taken to be written as the other is.
+    that does not occur is taken to be written as the other is. N and Y are words if both occur.
 
     Examples
     --------
@@ -208,7 +208,8 @@ def word_scores(outcomes: Iterable[object]) -> Scores:
     forms = (str.lower, str.upper, str.capitalize)
     form_of = {mark: next((form for form in forms if form(mark) == mark), None) for mark in marks}
     written = {mark.lower(): mark for mark, form in form_of.items() if form is not None}
-    for wrong, right in _WORDS if len(written) == len(marks) > 0 else ():
+    pairs = (*_WORDS, *[_LETTERS] * (len(written) == 2))
+    for wrong, right in pairs if len(written) == len(marks) > 0 else ():
         if written.keys() <= {wrong, right}:
             form = form_of[next(iter(written.values()))] or str.lower
             return {written.get(wrong, form(wrong)): 0.0, written.get(right, form(right)): 1.0}
@@ -239,7 +240,8 @@ def scores_of_words(outcomes: Collection[object]) -> dict[Any, float]:
     >>> scores_of_words(["ERROR", "FAILED", "PASSED"]), scores_of_words(["PASSED", "ERROR"])
     ({'FAILED': 0.0, 'PASSED': 1.0}, {})
     """
-    others = ("0", "1"), ("false", "true"), ("i", "c")  # the last are of Inspect
+    others = [("0", "1"), ("false", "true"), ("i", "c")]  # the last are of Inspect
+    others += [_LETTERS] * ({str(mark).lower() for mark in outcomes} == {*_LETTERS})
     wrong, right = ({*words} for words in zip(*_WORDS, *others, strict=True))
     scores = {
         mark: float(str(mark).lower() in right)
@@ -249,6 +251,7 @@ def scores_of_words(outcomes: Collection[object]) -> dict[Any, float]:
     return scores if len({*scores.values()}) == 2 else {}
 
 
+_LETTERS = ("n", "y")  # which stand for words only if nothing else occurs
 _WORDS = (
     ("no", "yes"), ("fail", "pass"), ("failed", "passed"), ("incorrect", "correct"),
     ("wrong", "right"), ("failure", "success"), ("bad", "good"), ("unsolved", "solved"),
