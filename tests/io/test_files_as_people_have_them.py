@@ -1568,3 +1568,39 @@ def test_a_balanced_column_of_letters_is_proposed_with_the_others(tmp_path, syst
     assert columns["outcome"] == names
     data = bk.load(path, columns=columns, wide=True)
     assert data.successes.values.tolist() == [[int(m == "Y") for m in own] for own in marks]
+
+
+@pytest.mark.parametrize(("known", "is_truth"), [(7, False), (4, False), (3, True)])
+def test_blank_cells_make_a_column_of_marks_the_truth_only_if_most_are(tmp_path, known, is_truth):
+    rows = [f"q{q},{q % 2},{(q // 2) % 2 if q < known else ''},{(q // 3) % 2}" for q in range(8)]
+    path = written(tmp_path / "wide.csv", "  ".join(["question,gpt,claude,gemini", *rows]))
+    said = told(path, {})[1]
+    assert ("truth" in said) == is_truth
+    assert "each column of marks is a system" in said
+    columns = {"outcome": ["gpt", "claude", "gemini"]}
+    assert str(columns) in said
+    data = bk.load(path, columns=columns, wide=True, missing="ignore")
+    assert list(data.systems) == columns["outcome"]
+
+
+def test_a_share_of_tasks_passed_at_a_larger_k_is_no_outcome(tmp_path):
+    shares = [0.75, 0.5, 0.25, 1.0, 0.0, 0.75]
+    rows = "  ".join(f"t{n},{share},{int(share > 0)}" for n, share in enumerate(shares))
+    path = written(tmp_path / "runs.csv", f"task,pass@1,pass@4  {rows}")
+    said = told(path, {})[1]
+    columns = remedy(said, "columns")
+    assert "'outcome':" not in said
+    assert columns == {"rate": "pass@1", "trials": 4}
+    assert cells(bk.load(path, columns=columns)) == ", ".join(
+        f"t{n} {4 * share:.0f}/4" for n, share in enumerate(shares)
+    )
+
+
+def test_means_that_are_shares_of_their_number_of_trials_are_read_as_rates(tmp_path):
+    rows = "t0,0.667,0.577,3  t1,0.5,0.577,4  t2,1.0,0.0,4"
+    path = written(tmp_path / "runs.csv", f"task,mean,std,n  {rows}")
+    columns = remedy(told(path, {})[1], "columns")
+    assert columns == {"rate": "mean", "trials": "n"}
+    assert cells(bk.load(path, columns=columns)) == "t0 2/3, t1 2/4, t2 4/4"
+    no_shares = written(tmp_path / "scores.csv", f"task,mean,std,n  {rows.replace('0.667', '0.6')}")
+    assert "'rate'" not in told(no_shares, {})[1]

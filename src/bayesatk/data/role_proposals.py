@@ -25,6 +25,7 @@ from bayesatk.data.roles import (
     MARK_NAME,
     MAX_CONDITIONS,
     ONE,
+    PASS_AT_K,
     PROMPT_NAMES,
     RATE_NAME,
     REFERENCE_NAMES,
@@ -63,6 +64,7 @@ _MEASUREMENT_NAME = re.compile(
     "(^|_)(len|length|time|runtime|latency|duration|sec|seconds|ms|s|min|max|mean|std|best|steps?"
     "|size|tokens?)(_|$)"
 )
+_MEAN_NAME = re.compile("(^|_)(mean|avg|average)(_|$)")
 _PREDICTION_NAMES = (
     "prediction", "predicted", "pred", "predicted_answer", "model_answer", "model_output",
     "extracted_answer", "parsed_answer", "given_answer", "response", "completion", "output",
@@ -289,25 +291,26 @@ def _readings_of(
                 (Argument(TRUTH, truths[0], "tally"),))
         for name in columns if truths and name not in truths
     ]  # fmt: skip
-    if judged:
-        return judged[:_MAX_ALTERNATIVES] + each
+    judged = judged[:_MAX_ALTERNATIVES]
+    if any(map(is_truth_name, truths)):
+        return judged + each
     as_systems, wide = "is a system", (Argument("wide", True),)
     beside = [name for name in columns if name in sample.names]
     keys = columns_of(roles, "question", "trial")
     are_scores = kind == "scores"
-    readings = []
+    readings = list[Reading]()
     if len(beside) > 1 and of_file and sample.tell_apart(keys) and not (
         are_scores and "system" in roles
     ):  # fmt: skip
         readings = [Reading({"outcome": beside}, f"each column of {kind} {as_systems}", wide)]
         numbers = [share_of(text) or 0.0 for name in beside for text in sample.distinct(name)]
-        if are_scores and all(map(float.is_integer, numbers)):
+        if are_scores and max(numbers) > 0.0 and all(map(float.is_integer, numbers)):
             stated = re.search(r"\bof (\d+)\b", str(beside[0]))  # such as "alpha (of 5)"
             trials = int(stated[1]) if stated else int(max(numbers))
             counts = {"successes": beside, "trials": trials}
             most = f"each number counts successes of {trials} trials, or of more"
             readings.insert(0 if stated else 1, Reading(counts, most))
-        elif are_scores and max(numbers) <= 100.0:
+        elif are_scores and 0.0 < max(numbers) <= 100.0:
             shares = {"rate": beside, "trials": ...}
             readings += [Reading(shares, "each is a share of successes, of so many trials")]
         if len(stems) > 1 and all(str(name)[-1].isdecimal() for name in beside):
@@ -320,7 +323,7 @@ def _readings_of(
     fields = Counter(str(name).rpartition(".")[2] for name in columns if "." in str(name))
     readings += [Reading({"outcome": field}, f"each object {as_systems}", wide)
                  for field, objects in fields.items() if objects > 1 and of_file]  # fmt: skip
-    return readings + each * (not readings or len(columns) <= _MAX_ALTERNATIVES)
+    return judged + readings + each * (not readings or len(columns) <= _MAX_ALTERNATIVES)
 
 
 def other_marks_doubt(
@@ -482,6 +485,8 @@ def _count_role(sample: Sample, name: Any, least: float = 2.0) -> str:
         return ""
     if all(text.endswith("%") for text in texts):
         return "rate"
+    if (at_k := PASS_AT_K.search(normalized)) and int(at_k[1]) > 1:
+        return ""
     if RATE_NAME.search(normalized) and (MARK_NAME.search(normalized) or "acc" in normalized):
         return "rate"
     if not all(map(float.is_integer, numbers)) or max(numbers) < least:
@@ -523,6 +528,29 @@ def _trials_of_shares(sample: Sample, names: Any) -> Any:
     return ...
 
 
+def _share_of_trials(sample: Sample, trials: Any, free: Labels) -> Any:
+    """Return the one column called a mean whose cells are shares of a column of trials, or None.
+
+    Examples
+    --------
+    >>> cells = {"mean": ["0.667", "0.5"], "sd": ["0.577", "0.707"], "n": ["3", "2"]}
+    >>> _share_of_trials(Sample([*cells], cells), "n", ["mean", "sd"])
+    'mean'
+    """
+    found = []
+    for name in free if trials in sample.cells else ():
+        rows = [row for row in sample.rows([name, trials]) if all(row)]
+        numbers = [(number_of(share), number_of(count)) for share, count in rows]
+        decimals = max((len(share.partition(".")[2]) for share, _ in rows), default=0)
+        if _MEAN_NAME.search(normalized_name(name)) and numbers and all(
+            share is not None and count is not None and 0.0 <= share <= 1.0 <= count
+            and abs(share * count - round(share * count)) <= 0.51 * count / 10.0**decimals
+            for share, count in numbers
+        ):  # fmt: skip
+            found.append(name)
+    return found[0] if len(found) == 1 else None
+
+
 def likely_counts(sample: Sample, free: Labels) -> dict[str, Any]:
     """Return the columns that may be counts or rates, by role, from their names and values."""
     usual = usual_columns("trials", free)
@@ -530,6 +558,8 @@ def likely_counts(sample: Sample, free: Labels) -> dict[str, Any]:
     for name in sorted(free, key=lambda name: len(str(name))):
         likely.setdefault(_count_role(sample, name), name)
     likely.pop("", None)
+    if (of_one := _share_of_trials(sample, likely.get("trials"), free)) is not None:
+        likely.setdefault("rate", of_one)
     rates = [name for name in free if _count_role(sample, name) == "rate"]
     percentages = [name for name in rates
                    if all(text.endswith("%") for text in sample.distinct(name))]  # fmt: skip

@@ -87,6 +87,7 @@ _TRUTH_NAME = re.compile("human|expert|manual|gold|truth|annotat|reviewer|adjudi
 RATE_NAME = re.compile(
     "(^|_)((win|pass|success|solve)?rates?|percent(age)?|share|accuracy|acc|pct)(_|$)|pass@"
 )
+PASS_AT_K = re.compile(r"pass@([0-9]+)")
 # Found in names of columns of scores that are better when lower.
 _LOWER_IS_BETTER = re.compile(
     "(^|_)(seconds?|secs?|ms|latency|latencies|time|runtime|duration|costs?|prices?|usd|tokens?"
@@ -229,7 +230,7 @@ class Sample:
     def truths(self, marked: Labels) -> list[Any]:
         """Return which of several columns of marks may be true where others are a judge's.
 
-        They have a name of what people said, or else are known of some trials only.
+        They have a name of what people said, or else are known of less than half the trials.
 
         Examples
         --------
@@ -238,7 +239,7 @@ class Sample:
         ['expert']
         """
         named = [name for name in marked if is_truth_name(name)]
-        found = named or [name for name in marked if "" in self.cells[name]]
+        found = named or [name for name in marked if 2 * self.cells[name].count("") > len(self)]
         return found if len(found) < len(marked) else []
 
     def is_one_to_one(self, name: Any, others: Labels) -> bool:
@@ -264,6 +265,9 @@ class Sample:
             if (self.are_marks(name, in_lists=True) or _are_words_of_marks(texts))
             and (not RATE_NAME.search(last_part(name)) or {*texts} == {"0", "1"})
         ]  # fmt: skip
+        at_k = [name for name in self.cells if PASS_AT_K.search(last_part(name))]
+        if not {*at_k} <= {*marks}:  # of shares, those at a larger k are shares as well
+            marks = [name for name in marks if name not in at_k]
         usual = usual_names("outcome")
         unlabelled = [name for name in marks if last_part(name) not in usual_names(*LABELS)]
         with_both_marks = [
