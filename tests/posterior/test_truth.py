@@ -408,7 +408,7 @@ def test_truth_is_read_from_columns_and_arrays_and_shown() -> None:
     assert "truth known of 2 trials: 1 of 1 right and 1 of 1 wrong ones marked right" in card
     texts = table.assign(human=["True", "", "0", " "])
     assert bk.tally(texts, truth="human").kinds[0].tolist() == expected
-    with pytest.warns(bk.OutcomeWarning, match="'human' holds marks as well"):
+    with pytest.warns(bk.OutcomeWarning, match="marks are in 'human' as well"):
         assert data.sha256() != bk.tally(table).sha256()
     again = bk.tally(data, group=["x", "y"])
     assert again.kinds.tolist() == data.kinds.tolist()
