@@ -1604,3 +1604,12 @@ def test_means_that_are_shares_of_their_number_of_trials_are_read_as_rates(tmp_p
     assert cells(bk.load(path, columns=columns)) == "t0 2/3, t1 2/4, t2 4/4"
     no_shares = written(tmp_path / "scores.csv", f"task,mean,std,n  {rows.replace('0.667', '0.6')}")
     assert "'rate'" not in told(no_shares, {})[1]
+
+
+def test_a_balanced_column_of_words_is_proposed_with_those_of_the_same_words(tmp_path):
+    marks = {"a": "++--", "b": "+++-", "c": "+---"}
+    rows = [",".join([f"q{q}", *(own[q] for own in marks.values())]) for q in range(4)]
+    text = "  ".join(["question,a,b,c", *rows]).replace("+", "ok").replace("-", "nok")
+    said = told(written(tmp_path / "wide.csv", text), {})[1]
+    assert remedy(said, "columns")["outcome"] == ["a", "b", "c"]
+    assert "successes of 0" not in said

@@ -365,7 +365,8 @@ def _has_several_rows_each(sample: Sample, roles: Mapping[str, Any]) -> bool:
 def _likely_scores(sample: Sample, roles: Mapping[str, Any], free: Labels) -> list[Any]:
     """Return the columns that may be scores: numbers or few words that differ within a question.
 
-    A column with each of its values in as many rows numbers trials or names conditions. Other
+    A column with each of its values in as many rows numbers trials or names conditions, unless its
+    words are those of another. Other
     measurements, such as times, are taken only if there is nothing else.
     """
     question = columns_of(roles, "question")
@@ -383,7 +384,9 @@ def _likely_scores(sample: Sample, roles: Mapping[str, Any], free: Labels) -> li
     ]
     others = [name for name in differing
               if not _MEASUREMENT_NAME.search(normalized_name(name))]  # fmt: skip
-    return others or differing
+    likely = others or differing
+    words = [{*sample.distinct(name)} for name in likely if not _are_numbers(sample, name)]
+    return [name for name in free if name in likely or {*sample.distinct(name)} in words]
 
 
 def _is_measurement(name: Any) -> bool:
