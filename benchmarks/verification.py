@@ -17,6 +17,7 @@ import bayesatk as bk
 
 METRICS = "pass@1,4 pass^4"
 QUESTIONS, TRIALS, CHAINS, DRAWS = 40, 6, 4, 4000
+DIMS = ("chain", "draw", "system", "question")
 CELL = {"system": "a", "k": 4, "target": "questions"}
 
 
@@ -44,11 +45,17 @@ def conjugate(data: bk.Outcomes, seed: int) -> xr.DataTree:
     rng = np.random.default_rng([seed, 2])
     c, n = data.successes.values, data.trials.values
     p = rng.beta(1.0 + c, 1.0 + n - c, (CHAINS, DRAWS, *c.shape))
-    group = xr.Dataset({"p": (("chain", "draw", "system", "question"), p)})
-    own = bk.from_draws(xr.DataTree.from_dict({"posterior": group}), data, METRICS, rng=seed)
+    # One system at a time, as `bayesatk.sample` takes them: draws of several are joint.
+    own = [
+        bk.from_draws(
+            xr.DataTree.from_dict({"posterior": xr.Dataset({"p": (DIMS, p[:, :, [i]])})}),
+            data.sel(system=[name]), METRICS, rng=seed + i,
+        )["posterior"].to_dataset()
+        for i, name in enumerate(data.systems)
+    ]  # fmt: skip
     tree = bk.evaluate(data, METRICS, pooling="none", draws=4, rng=seed)
     tree = tree.drop_nodes(["closed_form", "closed_form_quantiles", "joint_posterior"])
-    tree["posterior"] = own["posterior"]
+    tree["posterior"] = xr.DataTree(xr.concat(own, "system", combine_attrs="drop_conflicts"))
     return tree
 
 
