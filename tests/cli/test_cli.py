@@ -378,7 +378,19 @@ def test_systems_are_chosen_by_name(table, tmp_path) -> None:
         assert "--system NEW --system BASELINE" in " ".join(refusal.split())
     assert "--system must be among" in refused("compare", path, *options, "--system", "nobody")
     stated = ("--difficulty", "a=0.6,0.3", "--width", 0.2, "--system", "a")
-    both = ("plan", path, "--system", "old", "--system", "new", "--trials", 1, "--json")
+    both = (
+        "plan",
+        path,
+        "--system",
+        "old",
+        "--system",
+        "new",
+        "--trials",
+        1,
+        "--width",
+        0.1,
+        "--json",
+    )
     (estimated,), (apart,) = (
         json.loads(succeeded(*both, *more))["tables"]["plan"] for more in ((), ("--correlation", 0))
     )
