@@ -66,6 +66,7 @@ def deciding_target(fit: Result, target: int) -> int:
     return 1 if target == 0 and fit.single_trials else target
 
 
+@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def orders(
     fit: Result, values: Array, target: int, cell: int, alpha: float
 ) -> tuple[Flags, list[float]]:
