@@ -7,12 +7,15 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.main import get_command
 
 import bayesatk as bk
+from bayesatk._tools.messages import Argument, Message
 from bayesatk.cli.app import app
+from bayesatk.cli.remedies import keep_typed, with_commands
 from tests.cli.shell import refused, run, succeeded
 
 LOGS = Path(__file__).parents[1] / "logs"
@@ -615,3 +618,12 @@ def test_the_command_is_a_module_too() -> None:
         [sys.executable, "-m", "bayesatk", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("bayesatk 0.")
+
+
+def test_a_remedy_with_the_letters_of_what_was_typed_is_a_command() -> None:
+    """Scores the other way round have the same letters; in another order they are the same."""
+    score = SimpleNamespace(name="score", opts=["--score"], secondary_opts=[], is_flag=False)
+    keep_typed("doctor", [score], ["marks.csv", "--score", "N=1", "--score", "Y=0"])
+    for scores, proposed in (({"N": 0, "Y": 1}, True), ({"Y": 0, "N": 1}, False)):
+        message = Message("Score them: ", Argument("scores", scores), ".")
+        assert ("bayesatk doctor marks.csv" in with_commands(message, ["score"])) == proposed

@@ -104,7 +104,9 @@ def with_commands(message: object, offered: Collection[str]) -> str:
         is_whole = text.endswith(": ") and str(following[0]).startswith((".", ";"))
         is_whole &= all(argument.value is not None for argument in run) and _are_words(written)
         command = _TYPED.get().with_options(shlex.split(written)) if is_whole else ""
-        if command and sorted(command) != sorted(_TYPED.get().with_options([])):
+        if command and sorted(shlex.split(command)) != sorted(
+            shlex.split(_TYPED.get().with_options([]))
+        ):
             parts.append((text, command))
             text = ""
         else:
