@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln
 
-from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Indices, Ints
+from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Flags, Indices, Ints
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.marks import right_counts, right_given_marked
 from bayesatk.core.pooling.nodes import Nodes
@@ -75,7 +75,7 @@ def credit_cumulants(nodes: Nodes, states: States, credits: Sequence[Credit]) ->
     # Sums over states are matrix products: states come last in memory.
     empty = np.zeros((3, len(nodes), len(credits), len(states)))
     totals = Cumulants(*np.swapaxes(empty, 2, 3))
-    width = len(states) * (6 * len(credits) if nodes.rates is None else len(right))
+    width = len(states) * (3 * len(credits) if nodes.rates is None else len(right))
     step = max(1, _MAX_FLOATS_PER_BLOCK // max(width, 1))
     for block in (np.arange(start, min(start + step, len(nodes)))
                  for start in range(0, len(nodes), step)):  # fmt: skip
@@ -205,62 +205,73 @@ def _of_few_trials(nodes: Nodes, states: States, credits: Sequence[Credit]) -> C
 
     Later trials bring every question to the same number N of trials: with c of n trials right, j of
     the N - n later ones are right if c + j of N are. All states and powers of credits therefore
-    use the same probabilities.
+    use the same probabilities. Cumulants are those of a credit or of its complement, whichever is
+    smaller on average, so that saturated data lose no digits.
     """
     total = int(states.trials.max()) + 3 * max(credit.k for credit in credits)
     right_of_all = np.arange(total + 1)
     logs = nodes.log_parts(right_of_all, total - right_of_all)
     chance = np.exp(logs - logs.max(axis=(0, 2))[:, None]).sum(axis=0)
     counts = np.stack([states.successes, states.trials]).astype(np.int64)
-    factors = _factors(counts.tobytes(), total, tuple(credits))
-    raw = chance @ factors.reshape(total + 1, -1)
-    raw = raw.reshape(len(nodes), *factors.shape[1:])
-    node, underflowed = np.nonzero(raw[:, -1] < _OVERLAP_MIN)
+    state_factors, factors = _factors(counts.tobytes(), total, tuple(credits))
+    first = np.tensordot(chance.sum(axis=0), factors[:, :, 0], 1)  # of credits and complements
+    is_smaller = first[0] <= first[1]
+    factors = np.where(is_smaller, factors[:, 0], factors[:, 1])
+    probability = chance @ state_factors
+    powers = (chance @ factors.reshape(total + 1, -1)).reshape(len(nodes), *factors.shape[1:])
+    node, underflowed = np.nonzero(probability < _OVERLAP_MIN)
     for state in np.unique(underflowed):
-        rows, possible = node[underflowed == state], factors[:, -1, state] > 0.0
+        rows, possible = node[underflowed == state], state_factors[:, state] > 0.0
         conditional = _exponential(np.logaddexp.reduce(logs[:, rows][..., possible]))
-        raw[rows, :, state] = conditional @ factors[possible, :, state]
-    return _of_powers(raw)
+        powers[rows, ..., state] = np.tensordot(conditional, factors[possible, ..., state], 1)
+        probability[rows, state] = conditional @ state_factors[possible, state]
+    powers /= probability[:, None, None]
+    return _of_powers(powers, is_smaller)
 
 
 @lru_cache(maxsize=1)  # all blocks of points repeat the call
-def _factors(counts: bytes, total: int, credits: tuple[Credit, ...]) -> Array:
+def _factors(counts: bytes, total: int, credits: tuple[Credit, ...]) -> tuple[Array, Array]:
     """Return factors of the probabilities of right trials in the expected powers of credits.
 
-    They have the shape (total + 1, 6 credits + 1, states), with powers in the order of
-    `power_coefficients`; the last is the factor of the probability of the state itself.
+    Returns
+    -------
+    ndarray, shape (total + 1, states)
+        Of the probability of the state itself.
+    ndarray, shape (total + 1, 2, 3, credits, states)
+        Of the first three powers of credits, and of those of their complements.
     """
     right, trials = np.frombuffer(counts, np.int64).reshape(2, -1)
     coefficients = power_coefficients(credits)
-    factors = np.zeros((total + 1, coefficients.shape[1] + 1, len(trials)))
+    state_factors = np.zeros((total + 1, len(trials)))
+    factors = np.zeros((total + 1, coefficients.shape[1], len(trials)))
     for size in np.unique(trials)[::-1]:
         coefficients = elevate_degree(coefficients, total - int(size))
-        later, of_size = np.arange(len(coefficients)), np.flatnonzero(trials == size)
-        orders = np.exp(log_binomials(len(later) - 1))[:, None]
-        powers = orders * np.column_stack([coefficients, np.ones(len(later))])
-        factors[right[of_size] + later[:, None], :, of_size] = powers[:, None]
-    factors.setflags(write=False)
-    return factors
+        of_size = np.flatnonzero(trials == size)
+        orders = np.exp(log_binomials(len(coefficients) - 1))[:, None]
+        row = right[of_size] + np.arange(len(coefficients))[:, None]
+        state_factors[row, of_size] = orders
+        factors[row, :, of_size] = (orders * coefficients)[:, None]
+    factors = factors.reshape(total + 1, 2, 3, len(credits), len(trials))
+    for array in (state_factors, factors):
+        array.setflags(write=False)  # cached
+    return state_factors, factors
 
 
-def _of_powers(raw: Array) -> Cumulants:
-    """Cumulants from expected powers of credits and complements, and total probabilities.
+def _of_powers(powers: Array, is_smaller: Flags) -> Cumulants:
+    """Cumulants of credits from expected powers (nodes, 3, credits, states) of these, or of theirs.
 
-    They are those of the smaller of a credit and its complement, so that saturated data lose no
-    digits.
+    Parameters
+    ----------
+    is_smaller : ndarray of bool, shape (credits, states)
+        Whether powers are those of the credit, not of its complement.
     """
-    total = raw[:, -1]
-    powers = raw[:, :-1].reshape(len(raw), 2, 3, -1, raw.shape[2])
-    is_smaller = powers[:, 0, 0] <= powers[:, 1, 0]
-    first, second, third = (
-        np.where(is_smaller, powers[:, 0, j], powers[:, 1, j]) / total[:, None] for j in range(3)
-    )
+    first, second, third = np.moveaxis(powers, 1, 0)
     square = first**2
     variance = np.maximum(second - square, 0.0)
-    third -= first * (3.0 * second - 2.0 * square)
-    # Odd cumulants of 1 - g are those of g with the other sign.
-    third = np.where(is_smaller, third, -third) * (variance > _RELATIVE_VARIANCE_MIN * square)
-    mean = powers[:, 0, 0] / total[:, None]
+    third = third - first * (3.0 * second - 2.0 * square)
+    third *= np.where(is_smaller, 1.0, -1.0)  # an odd cumulant of 1 - g has the other sign
+    third *= variance > _RELATIVE_VARIANCE_MIN * square
+    mean = np.where(is_smaller, first, 1.0 - first)
     return Cumulants(*(np.swapaxes(values, 1, 2) for values in (mean, variance, third)))
 
 
