@@ -287,9 +287,9 @@ def test_numbers_of_tokens_are_no_marks(tmp_path):
     refused(lambda: bk.load(folder, filter="test", scorer="num_train_trials"), "exact_match")
 
 
-# ------------------------------------------------------------------ names of systems
+# ------------------------------------------------------------------ several files of a system
 
-PROMPT = "You are a careful assistant. " * 8
+
 RUNS = [f"2025-08-0{day}__14-03-0{day}" for day in range(1, 6)]
 
 
@@ -303,35 +303,6 @@ def table(path, systems, trial=False):
     return path
 
 
-@pytest.mark.parametrize(("names", "words"), [
-    ([PROMPT], "1 of 1 names of systems look like a prompt"),
-    (RUNS, "5 of 5 names of systems look like a time stamp"),
-    (["1754321000", "1754329999"], "look like a time stamp"),
-    (["0b5f1c1e-7c1d-4f0e-9a57-0f2b6d1c2a34"], "1 of 1 names of systems look like an identifier"),
-    (["/data/runs/a", "runs/b.jsonl"], "2 of 2 names of systems look like a path"),
-])  # fmt: skip
-def test_names_that_are_none_are_noted_with_a_remedy_that_works(tmp_path, names, words):
-    path = table(tmp_path / "runs.jsonl", names, trial=True)
-    card = bk.load(path).card()
-    assert words in card
-    assert f"bayesatk.load({{'NAME': '{path}'}})" in card
-    data = bk.load({"NAME": path}, same_system="trials")
-    assert data.systems == ["NAME"]
-    assert data.trials.values.tolist() == [[len(names)] * 2]
-    if len(names) == 1:
-        assert bk.load({"NAME": path}).systems == ["NAME"]
-    else:
-        refused(lambda: bk.load({"NAME": path}), "several systems", "same_system='trials'")
-
-
-@pytest.mark.parametrize("name", [
-    "openai/gpt-4o-2024-08-06", "claude-3-5-sonnet-20241022", "fireworks_ai/accounts/f/models/ds",
-    "deadbeef", "meta-llama/Llama-3.11", "Qwen/Qwen2.5", "agent v2", "gpt-4.1", "o3",
-])  # fmt: skip
-def test_names_of_models_are_none_of_these(tmp_path, name):
-    assert "look like" not in bk.load(table(tmp_path / "t.jsonl", [name, f"{name} b"])).card()
-
-
 def test_runs_of_one_system_in_several_tables_with_the_same_trial_numbers(tmp_path):
     files = [table(tmp_path / f"{run}.jsonl", ["m"], trial=True) for run in RUNS]
     for number, path in enumerate(files):  # as five runs are that differ
@@ -342,16 +313,12 @@ def test_runs_of_one_system_in_several_tables_with_the_same_trial_numbers(tmp_pa
     bare = [tmp_path / f"{run}.csv" for run in RUNS]
     for number, path in enumerate(bare):
         path.write_text("question,passed\na,1\nb,0\n" + "\n" * number)
-    card = load_quietly(bare).card()
-    assert "look like a time stamp" in card
-    assert f"load({{'NAME': [{', '.join(repr(str(path)) for path in bare)}]}})" in card
     assert bk.load({"m": bare}).systems == ["m"]
 
 
 def test_runs_of_one_system_in_several_logs_under_one_name(tmp_path):
     for number in range(2):
         harbor_job(tmp_path, f"job-{number}", "core", model=f"2025-08-01 1{number}:30")
-    assert "look like a time stamp" in bk.load(tmp_path).card()
     refused(lambda: bk.load({"m": tmp_path}), "same_system='trials'")
     data = bk.load({"m": tmp_path}, same_system="trials")
     assert data.trials.values.tolist() == [[2, 2]]

@@ -331,13 +331,6 @@ class Counter:
                 "first success? Counts do not say so: give the outcome of every trial, in order."
             )
             long = replace(long, notes=(*long.notes, note))
-        tried = long.slots(self.scores).sum(axis=(0, 2)).tolist() if unnumbered else []
-        if len({*tried}) == len(tried) > 3 and max(tried) > 2 * min(tried):
-            note = (
-                f"CHECK: no two questions have as many trials ({min(tried)} to {max(tried)}); are "
-                "they groups of questions, of which each was tried once?"
-            )
-            long = replace(long, notes=(*long.notes, note))
         summaries = summary_doubt("system", systems), summary_doubt("question", questions)
         others = variants_doubt(systems), self._sums_doubt(questions)
         for doubt in filter(None, (*table.doubts, *summaries, *others)):

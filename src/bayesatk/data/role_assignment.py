@@ -135,7 +135,10 @@ def _candidates(
     if role == "outcome":  # a column may be the group and the outcome
         taken = [name for name in taken if name not in columns_of(named, GROUP, WEIGHT)]
     matches = usual_columns(role, names, taken)
+    if role == "outcome":  # marks may be within objects
+        matches = [name for name in matches if not _are_objects(sample, name)]
     if role == "question":
+        matches = [_id_within(sample, name) for name in matches]
         matches = [name for name in matches if normalized_name(name) not in PROMPT_NAMES] or matches
         matches = [name for name in matches if name != KEY] or matches  # may be of systems
         trial = columns_of(named, "trial") or usual_columns("trial", names, taken)
@@ -155,6 +158,17 @@ def _candidates(
         are_counts = counts.get("successes") == matches[0] or are_fractions(sample, matches)
         return [] if are_counts else matches
     return matches
+
+
+def _are_objects(sample: Sample, name: Any) -> bool:
+    """Return whether a column holds objects."""
+    return any(text.startswith("{") for text in sample.distinct(name)[:1])
+
+
+def _id_within(sample: Sample, name: Any) -> Any:
+    """Return the id or name within the objects of a column, or else the column."""
+    fields = (f"{name}.id", f"{name}.name") if _are_objects(sample, name) else ()
+    return next((path for path in fields if sample.distinct(path)), name)
 
 
 def _different_marks(

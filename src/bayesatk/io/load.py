@@ -33,7 +33,6 @@ from bayesatk.io.load_options import LoadOptions, LogOptions
 from bayesatk.io.log_rows import (
     ReadOptions,
     Rows,
-    note_names,
     note_uneven,
     to_columns,
     to_long,
@@ -287,7 +286,7 @@ def read_outcomes(source: object, arguments: dict[str, Any]) -> tuple[Outcomes, 
             request = request.of_logs()
         else:
             long = doubt_parts(long, scale, inputs.sources)
-        long = note_names(note_uneven(long, scale), [str(file.path) for file in inputs.sources])
+        long = note_uneven(long, scale)
         outcomes = finish(long, scale, missing, request, success, arguments["better"])
     sources = tuple((file.name, file.sha256) for file in inputs.sources)
     return replace(outcomes, sources=sources), long, scale

@@ -4,7 +4,6 @@ The checks are the same for every format: ids that do not identify a question, a
 evaluated twice, marks on several scales, failed calls, missing outcomes.
 """
 
-import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
-from bayesatk._tools.messages import PACKAGE, Argument, Message
+from bayesatk._tools.messages import PACKAGE, Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import Columns, Picked
 from bayesatk.data.long_form import LongForm, MissingPolicy
@@ -32,13 +31,6 @@ from bayesatk.data.validation import (
 from bayesatk.io.load_options import FileOptions
 
 EMPTY_OUTPUT = "an empty output"
-# A day with a time, alone or within a name (a day alone is a version), or seconds since 1970.
-_TIME_STAMP = re.compile(
-    r"(19|20)\d\d[-_]?\d\d[-_]?\d\d[-_T ]+\d\d[-_:]?\d\d|^(19|20)\d\d-?\d\d-?\d\d$"
-    r"|(^|\D)1[4-9]\d{8}(\d{3})?$"
-)
-_PATH_NAME = re.compile(r"^([~.]{0,2}|[A-Za-z]:)[/\\]|[/\\].*\.[A-Za-z]{2,5}$|\.(jsonl?|csv|eval)$")
-_UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
 CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
 
 
@@ -621,31 +613,6 @@ def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
             Argument("missing", "ignore"), " leaves them out, ", *worst_or_best(),
         )  # fmt: skip
     rows.note(f"without outcome: {reason_text}")
-
-
-def note_names(long: LongForm, files: Sequence[str]) -> LongForm:
-    """Note names of systems that look like time stamps, paths, prompts or ids, with a remedy."""
-    names = [str(system) for system in long.systems]
-    prompts = [name for name in names if len(name) > 120 or "\n" in name or len(name.split()) > 9]
-    paths = [name for name in names if _PATH_NAME.search(name) and name not in prompts]
-    stamps = [name for name in names if _TIME_STAMP.search(name) and name not in (*prompts, *paths)]
-    kinds = {"a prompt": prompts, "a path": paths, "a time stamp": stamps * (len(stamps) > 1),
-             "an identifier": list(filter(_UUID.match, names))}  # fmt: skip
-    notes = []
-    for kind, named in kinds.items():
-        if not named:
-            continue
-        doubt = f"; are its {len(named)} runs of one system?" if len(named) > 1 else ";"
-        listed = files[0] if len(files) == 1 else list(files) if len(files) < 6 else ...
-        remedy = Argument("source", {"NAME": listed}, "load")
-        merge = (" with ", Argument("same_system", "trials")) if len(named) > 1 else ()
-        text = Message(
-            f"CHECK: {len(named)} of {len(names)} names of systems look like {kind} (first: "
-            f"{shown(named[0], 60)}){doubt} Name the system: ", remedy, *merge,
-            "; or another column: ", Argument("columns", {"system": ...}), ".",
-        )  # fmt: skip
-        notes.append(str(text))
-    return replace(long, notes=(*long.notes, *notes))
 
 
 def note_uneven(long: LongForm, scores: Scores) -> LongForm:

@@ -42,7 +42,7 @@ from bayesatk.data.validation import (
     share_of,
     shown,
 )
-from bayesatk.io.json_stream import decoded, members, parsed_lines, value_at
+from bayesatk.io.json_stream import decoded, members, parse_json, parsed_lines, value_at
 from bayesatk.io.sources import budget_in_use, max_value_size, open_regular_file, too_large
 
 # How formulas of spreadsheets begin (OWASP, CSV injection), perhaps after apostrophes.
@@ -141,107 +141,59 @@ def read_records(kind: str, file: BinaryIO, records: str | None) -> Generator[Nu
         yield number, tuple(record), record
 
 
+# Keys under which tools put records.
+_USUAL_KEYS = frozenset(
+    "results performances instances records rows data items examples cases samples episodes "
+    "trials runs".split()
+)
+
+
 def _records_of_document(file: BinaryIO, records: str | None) -> Iterator[tuple[int, Any]]:
     """Yield number and value of every record of a JSON document."""
-    if records is not None:
-        yield from _records_at(file, records)
-        return
-    with decoded(file) as text:
-        # Keys under which tools put records.
-        usual_keys = (
-            "results performances instances records rows data items examples cases samples "
-            "episodes trials runs"
-        )
-        records_key, names = None, None
-        arrays: list[str] = []
-        by_key: dict[str, list[Any]] = {}  # shapes of the members of an object; "" is the document
-        for key, number, record in members(text, frozenset(usual_keys.split())):
-            if key == "columns" and isinstance(
-                record, list
-            ):  # of a table in rows, as MLflow writes it
-                names = record
-            if names and isinstance(record, list) and isinstance(number, int):
-                record = dict(zip(names, record, strict=False))
-            place = f"{key}.{number}" if isinstance(number, str) else key
-            arrays += _arrays(place, record) if not isinstance(number, int) else []
-            if not isinstance(number, int):
-                by_key.setdefault(key if isinstance(number, str) else "", []).append(_shape(record))
-                continue
-            if key and not isinstance(record, dict):
-                continue
-            if records_key not in (None, key):
-                raise OutcomeError(
-                    f"the records must be in one place; there are some in {records_key!r} and in "
-                    f"{key!r}. Choose: ", Argument("records", records_key), ".",
-                )  # fmt: skip
-            records_key = key
-            yield number, record
-    if records_key is None:
-        yield from _records_by_key(file, by_key, arrays)
-
-
-def _records_by_key(
-    file: BinaryIO, shapes_by_key: Mapping[str, Sequence[Any]], arrays: Sequence[str]
-) -> Iterator[tuple[int, Any]]:
-    """Yield the records of a document that has them by key, not in an array."""
-    for key, shapes in shapes_by_key.items():
-        if len(shapes) > 1 and all(isinstance(shape, frozenset) for shape in shapes):
-            yield from _marks_by_system_and_question(_records_at(file, key), shapes)
-            return
-    within = [key for key, shapes in shapes_by_key.items() if _are_keyed(shapes)]
-    if not within:
-        raise _no_records(None, arrays)
-    yield from _records_at(file, within[-1])
-
-
-def _marks_by_system_and_question(
-    records: Iterable[tuple[int, Any]], shapes: Sequence[Collection[str]]
-) -> Iterator[tuple[int, Any]]:
-    """Yield a record for each member of objects of marks by key; systems are fewer than questions.
-
-    Examples
-    --------
-    >>> records = [(0, {KEY: "gpt", "q0": [1, 0], "q1": [1, 1]})]
-    >>> next(_marks_by_system_and_question(records, [["q0", "q1"]]))
-    (0, {'system': 'gpt', 'question': 'q0', 'outcome': [1, 0]})
-    """
-    outer, inner = "system", "question"
-    if len(shapes) > len({*itertools.chain(*shapes)}):
-        outer, inner = inner, outer
-    for number, record in records:
-        for name, marks in record.items():
-            if name != KEY:
-                yield number, {outer: record[KEY], inner: name, "outcome": marks}
-
-
-def _records_at(file: BinaryIO, place: str) -> Iterator[tuple[int, Any]]:
-    """Yield number and value of the records at a place of a document; "" is the document."""
     number = -1
-    for below in (False, True):  # other members are searched only where the place is none of them
-        file.seek(0)
+    if records is None:
         with decoded(file) as text:
-            for number, record in enumerate(_placed(text, place.split(".") * bool(place), below)):
+            for number, record in _listed_records(text):
                 yield number, record
         if number >= 0:
             return
-    raise _no_records(place, ())
+        file.seek(0)
+    with decoded(file) as text:
+        document = parse_json(text.read(max_value_size() + 1), "the document")
+    found = (_records_within(document, records.split("."), {}) if records
+             else _records_by_key(document))  # fmt: skip
+    for number, record in enumerate(found):
+        yield number, record
+    if number < 0:
+        raise _no_records(records, () if records else _arrays("", document))
 
 
-def _placed(text: TextIO, names: list[str], below: bool) -> Iterator[Any]:
-    """Yield the records of a document at a path of names, of its members or `below` them."""
-    for key, position, value in members(text, frozenset(names[:1])):
-        if not names:
-            yield from _members_by_key([(key, value)])
-        elif key != names[0]:
-            yield from _records_within({key: value} if key else value, names, {}) if below else ()
-        elif isinstance(position, str) and names[1:2] != [position]:
-            inherited = {KEY: position}
-            yield from (_records_within(value, names[1:], inherited) if names[1:] else
-                        _members_by_key([(position, value)]))  # fmt: skip
-        else:
-            rest = names[2:] if isinstance(position, str) else names[1:]
-            value = value if isinstance(position, str) else [value]
-            yield from _records_within(value, rest, {}, names[-len(rest) - 1])
+def _listed_records(text: TextIO) -> Iterator[tuple[int, Any]]:
+    """Yield the elements of the array that a document is, or has under a usual name, one by one."""
+    records_key, names, system = None, None, dict[str, Any]()
+    for key, number, record in members(text, _USUAL_KEYS):
+        if key == "columns" and isinstance(record, list):
+            names = record  # of a table in rows, as MLflow writes it
+        if key in usual_names("system") and isinstance(record, str):
+            system[key] = record
+        if names and isinstance(record, list) and isinstance(number, int):
+            record = dict(zip(names, record, strict=False))
+        if not isinstance(number, int) or (key and not isinstance(record, dict)):
+            continue
+        if records_key not in (None, key):
+            raise OutcomeError(
+                f"the records must be in one place; there are some in {records_key!r} and in "
+                f"{key!r}. Choose: ", Argument("records", records_key), ".",
+            )  # fmt: skip
+        records_key = key
+        yield number, {**system, **record} if system else record
+
+
+def _records_by_key(document: Any) -> Iterator[Any]:
+    """Yield the records of a document that has them by key, itself or under a usual name."""
+    inner = [document[name] for name in _USUAL_KEYS & {*document}]
+    for keyed in [*filter(_is_keyed, [*inner, document])][:1]:
+        yield from _members(keyed)
 
 
 def _records_within(
@@ -249,8 +201,9 @@ def _records_within(
 ) -> Iterator[Any]:
     """Yield the records at a path of names, with the single values of all objects that hold them.
 
-    Lists and objects by key on the way are gone through; a record gets its key. The name or id of
-    an object among ``models`` is its ``model``.
+    Lists and objects by key on the way are gone through; a record gets its key, and the object
+    that its question is. The name or id of an object among ``models`` is its ``model``. Marks of
+    the objects around are left out.
 
     Examples
     --------
@@ -258,29 +211,27 @@ def _records_within(
     >>> [*_records_within(runs, ["models", "tasks", "tries"], {})]
     [{'model': 'm', 'id': 'q', 'ok': 1}, {'model': 'm', 'id': 'q', 'ok': 0}]
     """
-    if isinstance(value, list):
+    if not names:
+        if isinstance(value, dict) and _holds_marks(value):
+            value = {key: [mark] for key, mark in value.items()}
+        yield from (_joined(inherited, record) for record in _members(value))
+    elif isinstance(value, list):
         for element in value:
-            if names:
-                yield from _records_within(element, names, inherited, container)
-            else:
-                yield from (_joined(inherited, record) for record in _members_by_shape(element))
-    elif not isinstance(value, dict):
-        return
-    elif not names:
-        yield from (_joined(inherited, record) for record in _members_by_key(value.items()))
-    else:
+            yield from _records_within(element, names, inherited, container)
+    elif isinstance(value, dict):
         taken = len(names) if ".".join(names) in value else 1
         name, rest = ".".join(names[:taken]), names[taken:]
-        if name not in value:
-            for key, inner in value.items():
-                yield from _records_within(inner, names, {**inherited, KEY: key}, key)
-            return
-        own = {
+        below = {name: rest} if name in value else dict.fromkeys(value, names)
+        own: dict[str, object] = {
             _name_of_field(key, container, value): inner
             for key, inner in value.items()
-            if not isinstance(inner, dict | list)
+            if not isinstance(inner, list)
+            and not is_outcome_name(key)
+            and (not isinstance(inner, dict) or normalized_name(key) in usual_names("question"))
         }
-        yield from _records_within(value[name], rest, _joined(inherited, own), name)
+        for key, path in below.items():
+            fields = {KEY: key} if name not in value and _is_keyed(value) else own
+            yield from _records_within(value[key], path, _joined(inherited, fields), key)
 
 
 def _name_of_field(name: str, container: str, fields: Collection[str]) -> str:
@@ -298,36 +249,50 @@ def _joined(outer: Mapping[str, object], inner: Any) -> Any:
     return {**renamed, **inner}
 
 
-def _members_by_shape(element: Any) -> Iterable[Any]:
-    """Return an element of a list, or the records by key that it holds."""
-    if isinstance(element, dict) and _are_keyed(list(map(_shape, element.values()))):
-        return itertools.starmap(_keyed, element.items())
-    return [element]
+def _members(value: Any) -> Iterator[Any]:
+    """Yield the records of a list, or of an object by key, which become a field.
+
+    Of marks under two keys, the key with fewer values is the system.
+
+    Examples
+    --------
+    >>> [*_members({"gpt": {"q0": [1, 0], "q1": [1, 1]}, "o3": {"q0": [0], "q1": [1]}})][0]
+    {'system': 'gpt', 'question': 'q0', 'outcome': [1, 0]}
+    """
+    if isinstance(value, list):
+        for element in value:
+            yield from _members(element) if _is_keyed(element) else [element]
+        return
+    members_by_key = value.items() if isinstance(value, dict) else ()
+    if members_by_key and all(_holds_marks(inner) for _, inner in members_by_key):
+        questions = {name for _, inner in members_by_key for name in inner}
+        outer, inner_name = ("system", "question")[:: 1 if len(value) <= len(questions) else -1]
+        for key, inner in members_by_key:
+            for name, marks in inner.items():
+                yield {outer: key, inner_name: name, "outcome": marks}
+        return
+    for key, inner in members_by_key:
+        for record in inner if _are_records(inner) else [inner]:
+            yield {KEY: key, **(record if isinstance(record, dict) else {"outcome": record})}
 
 
-def _members_by_key(pairs: Iterable[tuple[str, Any]]) -> Iterator[Any]:
-    """Yield the records under keys, with their key; a list of records has one for all."""
-    for key, value in pairs:
-        for record in value if _are_records(value) else [value]:
-            yield _keyed(key, record)
+def _is_keyed(value: object) -> bool:
+    """Return whether an object holds records by key: objects with a common field, lists, marks."""
+    inner = [*value.values()] if isinstance(value, dict) else []
+    if all(isinstance(member, dict) for member in inner):
+        common = set.intersection(*map(set, inner)) if inner else ()
+        return len(inner) > 1 and (bool(common) or all(map(_holds_marks, inner)))
+    return len(inner) > 1 and (all(map(_are_marks, inner)) or all(map(_are_records, inner)))
 
 
-def _shape(value: object) -> object:
-    """Return the set of keys of an object, frozen if it holds marks by key; else the value."""
-    if not isinstance(value, dict):
-        return value
+def _holds_marks(value: object) -> bool:
+    """Return whether an object holds marks of 0 and 1, or lists of them, under keys of its own."""
+    if not isinstance(value, dict) or len(value) < 2:
+        return False
     lists = (mark if isinstance(mark, list) else [mark] for mark in value.values())
     marks = [mark for mark in itertools.chain(*lists) if mark is not None]
-    hold_marks = len(value) > 1 and bool(marks) and all(mark in (0, 1) for mark in marks)
     named = any(is_outcome_name(name) for name in value) or trial_columns([*value])
-    return frozenset(value) if hold_marks and not named else set(value)
-
-
-def _are_keyed(values: Sequence[Any]) -> bool:
-    """Return whether shapes are those of records by key: objects with a common key, or marks."""
-    if len(values) > 1 and all(isinstance(value, set | frozenset) for value in values):
-        return bool(frozenset.intersection(*map(frozenset, values)))
-    return len(values) > 1 and (all(map(_are_marks, values)) or all(map(_are_records, values)))
+    return bool(marks) and not named and all(mark in (0, 1) for mark in marks)
 
 
 def _are_records(value: object) -> bool:
@@ -342,29 +307,17 @@ def _are_marks(value: object) -> bool:
     )  # fmt: skip
 
 
-def _keyed(key: object, value: object) -> object:
-    """Return a record with its key as a field; a list of marks is the outcome of a record."""
-    if not isinstance(key, str):
-        return value
-    fields = value if isinstance(value, dict) else {"outcome": value}
-    return {KEY: key, **fields}
-
-
-def _arrays(path: str, value: object) -> list[str]:
+def _arrays(path: str, value: Any) -> list[str]:
     """Return the paths of the innermost records in a member of a document, or those with marks."""
-    if _are_records(value):
-        first = value[0]  # type: ignore[index]
-    elif isinstance(value, dict) and _are_keyed(list(map(_shape, value.values()))):
-        first = next(iter(value.values()))
-        first = first[0] if _are_records(first) else first
-    elif isinstance(value, dict):
-        return [inner for name in value for inner in _arrays(f"{path}.{name}", value[name])]
-    else:
+    records = [*_members(value)] if _are_records(value) or (path and _is_keyed(value)) else []
+    if not records and not isinstance(value, dict):
         return []
-    fields = first.items() if isinstance(first, dict) else ()
-    if any(is_outcome_name(name) and not isinstance(mark, dict | list) for name, mark in fields):
-        return [path]
-    return [inner for name, below in fields for inner in _arrays(f"{path}.{name}", below)] or [path]
+    fields = records[0] if records else value
+    marked = any(is_outcome_name(name) and not isinstance(mark, dict | list)
+                 for name, mark in fields.items())  # fmt: skip
+    inner = [place for name, below in fields.items()
+             for place in _arrays(f"{path}.{name}".lstrip("."), below)]  # fmt: skip
+    return [path] if records and (marked or not inner) else inner
 
 
 def _records_of_lines(file: BinaryIO, records: str | None) -> Iterator[tuple[int, Any]]:
