@@ -26,7 +26,6 @@ from bayesatk.data.role_doubts import (
     doubts,
     ways_to_tell_trials_apart,
 )
-from bayesatk.data.role_proposals import other_marks_doubt
 from bayesatk.data.roles import (
     BY_TRIAL,
     COUNTS,
@@ -225,12 +224,9 @@ class Picked:
         used |= {name.partition(".")[0] for name in used if isinstance(name, str)}
         unused = tuple(name for name in sample.names if name not in used)
         told = [name for name in unused if name not in rows.get("systems", ())]
-        found_doubts = [
-            *doubts(sample, roles, told, columns, of_file),
-            other_marks_doubt(sample, roles, told, of_file),
-        ]
+        found_doubts = [*answers.values(), *doubts(sample, roles, told, columns, of_file)]
         return cls(
-            roles, content, unused, doubts=[*answers.values(), *filter(None, found_doubts)],
+            roles, content, unused, doubts=found_doubts,
             apart=ways_to_tell_trials_apart(sample, roles, unused, of_file),
             constants=constants, **rows,
         )  # fmt: skip

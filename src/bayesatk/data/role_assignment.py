@@ -8,7 +8,13 @@ from difflib import get_close_matches
 from typing import Any
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.role_doubts import is_metric, measure_doubt, repeated_measures
+from bayesatk.data.role_doubts import (
+    is_id_name,
+    is_metric,
+    measure_doubt,
+    repeated_ids,
+    repeated_measures,
+)
 from bayesatk.data.role_proposals import are_fractions, likely_counts, unclear_roles
 from bayesatk.data.roles import (
     BY_TRIAL,
@@ -142,7 +148,10 @@ def _candidates(
         matches = [name for name in matches if normalized_name(name) not in PROMPT_NAMES] or matches
         matches = [name for name in matches if name != KEY] or matches  # may be of systems
         trial = columns_of(named, "trial") or usual_columns("trial", names, taken)
-        return _not_row_numbers(matches, names, taken, trial, sample, roles)
+        others = [name for name in names if name not in (*taken, *trial) and is_id_name(name)]
+        key = trial and [*columns_of(roles, "system"), *trial]
+        numbered = [id_ for name in matches for id_ in repeated_ids(sample, name, others, key)]
+        return [*dict.fromkeys(numbered)] if trial and numbered else matches
     if role == "trial" and len(matches) > 1:
         key = columns_of(roles, "system", "question")
         alone = [name for name in matches if sample.tell_apart([*key, name])]
@@ -189,26 +198,6 @@ def _different_marks(
         if normalized_name(name) in usual and name not in excluded and sample.are_marks(name)
     ]
     return marks + [name for name in other_marks if sample.cells[name] != sample.cells[marks[0]]]
-
-
-def _not_row_numbers(
-    matches: list[Any], names: Labels, taken: Collection[Any], trial: Labels, sample: Sample,
-    roles: Mapping[str, Any],
-) -> list[Any]:  # fmt: skip
-    """Return candidates for the question, without row numbers.
-
-    A column that differs in every row is a row number where a trial column has several values and
-    another column with a usual name of questions repeats.
-    """
-    row_numbers = [name for name in matches if sample.tell_apart([name])]
-    if not row_numbers or not any(len(sample.distinct(name)) > 1 for name in trial):
-        return matches
-    usual = {name for line in ROLES["question"][:2] for name in line.split()} - {*PROMPT_NAMES}
-    excluded = (*taken, *row_numbers, *trial)
-    other_ids = [name for name in names if name not in excluded and normalized_name(name) in usual]
-    key = [*columns_of(roles, "system"), *trial]
-    repeated_ids = [name for name in other_ids if sample.tell_apart([*key, name])]
-    return repeated_ids or matches
 
 
 def _choose_counts(

@@ -11,17 +11,18 @@ from itertools import combinations
 from typing import Any
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.designed_columns import Cells, is_crossed, tells_rows_apart
 from bayesatk.data.roles import (
     LABELS,
     MAX_CONDITIONS,
     PROMPT_NAMES,
     REFERENCE_NAMES,
     ROLES,
+    TRUTH,
     Sample,
     columns_of,
     is_better_lower,
     is_outcome_name,
+    is_truth_name,
     last_part,
     normalized_name,
 )
@@ -117,7 +118,7 @@ def doubts(
         () if "trial" in named else _trial_label_doubt(sample, roles, of_file),
         _row_number_doubt(sample, roles, unused),
         _answer_doubt(sample, roles),
-        _most_points_doubt(sample, roles, unused),
+        _truth_doubt(sample, roles, unused),
     ]
     max_doubts = 3  # on one data card
     return list(filter(None, all_doubts))[:max_doubts]
@@ -187,31 +188,25 @@ def condition_doubts(
 def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_file: bool) -> Doubt:
     """Return a doubt if an unused column may hold a condition, a suite of questions, or a trial.
 
-    It differs between the rows of a question by design: hardly two rows have the same of its
-    values, or each value is in as many rows of a question as of others. A column with a usual name
-    of conditions need not be even; one that numbers the rows of a question numbers its trials.
+    Then it differs between the rows of a question by design. If each question has one value of a
+    column with a usual name of conditions, it may be the system.
     """
-    values, has_usual_name = sample.distinct(name), is_condition(name)
-    if len(values) < 2 or (
-        "trial" in roles
-        and not has_usual_name
-        and not _numbered_on_across_values(sample, roles, name)
-    ):
-        return ()
     system, question = (sample.rows(columns_of(roles, role)) for role in ("system", "question"))
     cells: dict[tuple[tuple[str, ...], tuple[str, ...]], Counter[str]] = {}
     for label, key, value in zip(system, question, sample.cells[name], strict=True):
         cells.setdefault((label, key), Counter())[value] += 1
+    repeated = [rows for rows in cells.values() if rows.total() > 1]
+    values = sample.distinct(name)
     listed = f"column {shown(name)} ({shown(values, 60)[1:-1]})"
-    if all(len(rows) == 1 for rows in cells.values()):
-        if not has_usual_name or "system" in roles or len(values) > MAX_CONDITIONS:
-            return ()
+    if len(values) < 2 or len(values) > MAX_CONDITIONS:
+        return ()
+    if not repeated and is_condition(name) and "system" not in roles:
         return (f"every question has one value of {listed}; is it the system? Then name it: ",
                 _as_system_or_suite(roles, name)[0][1], ".")  # fmt: skip
-    apart = all(max(rows.values()) == 1 for rows in cells.values())
-    if not _differs_by_design(sample, roles, name, cells, apart):
+    if not repeated or not _differs_by_design(sample, roles, name, repeated):
         return ()
     readings = _as_system_or_suite(roles, name)
+    apart = all(max(rows.values()) == 1 for rows in repeated)
     if apart and not roles.keys() & {"trial", "trials", "rate"}:
         readings.append(("if it tells the trials apart", Argument("columns", {"trial": name})))
     elif of_file:
@@ -219,6 +214,35 @@ def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_fil
     first, *others = [part for words, argument in readings for part in (f"; {words}: ", argument)]
     return (f"the rows of a question differ in {listed}, and are read as trials of one system"
             f"{first}", *others, ".")  # fmt: skip
+
+
+def _differs_by_design(
+    sample: Sample, roles: Mapping[str, Any], name: Any, repeated: list[Counter[str]]
+) -> bool:
+    """Return whether a column differs between the rows of a question by design, not by chance.
+
+    Numbers do so only under a usual name of conditions, and every value is then in at least half
+    of the questions. Under other names, nearly all values have as many rows of a question, and some
+    questions several values: by chance those alone in a question would have more rows.
+    """
+    values = sample.distinct(name)
+    are_numbers = None not in map(number_of, values)
+    has_usual_name = is_condition(name) or last_part(name) in _KINDS
+    if sample.is_one_to_one(name, columns_of(roles, "trial")) and (
+        are_numbers or not has_usual_name
+    ):
+        return False
+    if has_usual_name:
+        frequency = Counter(value for rows in repeated for value in rows)
+        return min(frequency.values()) >= len(repeated) / (1 if are_numbers else 2)
+    if are_numbers or sample.are_marks(name) or len(repeated) < 2:
+        return False
+    rows_of_values = Counter(number for rows in repeated for number in rows.values())
+    several = sum(len(rows) > 1 for rows in repeated)
+    nearly_all, least_share = 0.9, 0.2
+    return several >= least_share * len(repeated) and (
+        max(rows_of_values.values()) >= nearly_all * rows_of_values.total()
+    )
 
 
 def _as_system_or_suite(roles: Mapping[str, Any], *names: Any) -> list[tuple[str, Argument]]:
@@ -236,50 +260,6 @@ def _as_system_or_suite(roles: Mapping[str, Any], *names: Any) -> list[tuple[str
     return ways[::-1] if {*map(last_part, names)} <= _SUITES else ways
 
 
-def _differs_by_design(
-    sample: Sample, roles: Mapping[str, Any], name: Any, cells: Cells, apart: bool
-) -> bool:
-    """Return whether a column differs between the rows of a cell by design; see `_condition_doubt`.
-
-    `apart` says whether no two rows of a cell have the same value.
-    """
-    values = sample.distinct(name)
-    are_numbers = None not in map(number_of, values)
-    repeated = [rows for rows in cells.values() if rows.total() > 1]
-    frequency = Counter(value for rows in repeated for value in rows)
-    least = len(repeated) / (1 if are_numbers else 2)
-    is_frequent = len(values) <= MAX_CONDITIONS and min(frequency.values()) >= least
-    if are_numbers and sample.is_one_to_one(name, columns_of(roles, "trial")):
-        return False
-    if is_condition(name) or last_part(name) in _KINDS:
-        return is_frequent
-    consecutive = {*range(len(values))}, {*range(1, len(values) + 1)}  # as trials are numbered
-    if apart and are_numbers and {*map(float, values)} in consecutive:
-        return False
-    if (apart or "trial" in roles) and is_frequent and min(frequency.values()) > 1:
-        return True
-    rows = sorted(Counter(sample.cells[name]).values())
-    marks_one_row = sample.are_marks(name) and 2 * rows[0] <= rows[-1]  # as the best trial
-    least_cells = 4 if are_numbers or "system" in roles else 2
-    return (not are_numbers and tells_rows_apart(cells)) or (
-        not marks_one_row and is_crossed(cells, least_cells)
-    )
-
-
-def _numbered_on_across_values(sample: Sample, roles: Mapping[str, Any], name: Any) -> bool:
-    """Return whether trials are numbered consecutively across the values of a text column.
-
-    Then every trial number belongs to one value, and every value has several numbers.
-    """
-    pairs = set(sample.rows([name, *columns_of(roles, "trial")]))
-    values_per_number, numbers_per_value = (
-        Counter(pair[1:] for pair in pairs),
-        Counter(pair[0] for pair in pairs),
-    )
-    has_text = None in map(number_of, numbers_per_value)
-    return has_text and max(values_per_number.values()) == 1 < min(numbers_per_value.values())
-
-
 def _trial_label_doubt(sample: Sample, roles: Mapping[str, Any], of_file: bool) -> Doubt:
     """Return a doubt if trials are labelled by words, as conditions are, not by numbers."""
     name = roles.get("trial")
@@ -292,22 +272,42 @@ def _trial_label_doubt(sample: Sample, roles: Mapping[str, Any], of_file: bool) 
     return _condition_doubt(sample, unlabelled, name, of_file)
 
 
+def is_id_name(name: object) -> bool:
+    """Return whether the name of a column is a usual name of ids of questions, not of prompts."""
+    usual = {name for line in ROLES["question"][:2] for name in line.split()} - {*PROMPT_NAMES}
+    return normalized_name(name) in usual
+
+
+def repeated_ids(sample: Sample, question: Any, others: Labels, key: Labels) -> list[Any]:
+    """Return columns that may be the question, where a column of questions numbers the rows.
+
+    With the numbers of the trials in `key` they tell the rows apart. Without such numbers they have
+    a usual name of questions, and each value is in as many rows.
+    """
+    numbered = any(len(sample.distinct(name)) > 1 for name in key)
+    found = []
+    for name in others if sample.tell_apart([question]) else ():
+        repeats = Counter(sample.cells.get(name, ())).values()
+        even = min(repeats, default=1) == max(repeats, default=1) and is_id_name(name)
+        if max(repeats, default=1) > 1 and (
+            sample.tell_apart([*key, name]) if numbered else even and len(repeats) > 1
+        ):  # fmt: skip
+            found.append(name)
+    return found
+
+
 def _row_number_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
     """Return a doubt if the question is a row number and another column of questions repeats."""
-    if "trials" in roles or "rate" in roles or isinstance(roles["question"], tuple):
+    if roles.keys() & {"trials", "rate"} or isinstance(roles["question"], tuple):
         return ()
-    usual = {name for line in ROLES["question"][:2] for name in line.split()} - {*PROMPT_NAMES}
-    key = columns_of(roles, "system", "trial")
-    numbered = any(len(sample.distinct(name)) > 1 for name in columns_of(roles, "trial"))
-    for name in unused if sample.tell_apart([roles["question"]]) else ():
-        repeats = Counter(sample.cells.get(name, ())).values()
-        even = normalized_name(name) in usual and len(repeats) > 1 and min(repeats) == max(repeats)
-        if max(repeats, default=1) > 1 and (even or (numbered and sample.tell_apart([*key, name]))):
-            return (
-                f"every row is a question of its own by column {shown(roles['question'])}, and "
-                f"each value of {shown(name)} has {max(repeats)} rows; are they its trials? Then "
-                "name it: ", Argument("columns", {"question": name}), ".",
-            )  # fmt: skip
+    key = columns_of(roles, "trial") and columns_of(roles, "system", "trial")
+    for name in repeated_ids(sample, roles["question"], unused, key)[:1]:
+        most = max(Counter(sample.cells[name]).values())
+        return (
+            f"every row is a question of its own by column {shown(roles['question'])}, and each "
+            f"value of {shown(name)} has {most} rows; are they its trials? Then name it: ",
+            Argument("columns", {"question": name}), ".",
+        )  # fmt: skip
     return ()
 
 
@@ -324,21 +324,13 @@ def _answer_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
     return ()
 
 
-def _most_points_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
-    """Return a doubt if a column beside the outcome holds the most points of a row."""
-    cells = sample.cells.get(roles.get("outcome"), ())
+def _truth_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Doubt:
+    """Return a doubt if a column beside the outcome is called as marks that people gave."""
     for name in unused:
-        called = re.search("max|possible|out_of|full|total", last_part(name))
-        if not called or name not in sample.cells or len(sample.distinct(name)) < 2:
-            continue
-        pairs = [(number_of(points), number_of(most))
-                 for points, most in zip(cells, sample.cells[name], strict=False)]  # fmt: skip
-        if pairs and not any(
-            points is None or most is None or points > most for points, most in pairs
-        ):
-            return (f"column {shown(name)} may hold the most points of each row, and is left out; "
-                    f"if so, write {roles['outcome']} / {name} as a column, and score that.",
-                    )  # fmt: skip
+        if TRUTH not in roles and is_truth_name(name) and sample.are_marks(name):
+            return (f"marks are in {shown(name)} as well, and are left out; if they are the truth, "
+                    f"and {shown(roles.get('outcome'))} is what a judge says: ",
+                    Argument(TRUTH, name), ".")  # fmt: skip
     return ()
 
 

@@ -8,12 +8,10 @@ the error writes each of them as arguments.
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bayesatk._tools.messages import Argument, alternatives
 from bayesatk.data.role_doubts import (
-    Doubt,
     condition_doubts,
     is_summary,
     measure_doubt,
@@ -324,35 +322,6 @@ def _readings_of(
     readings += [Reading({"outcome": field}, f"each object {as_systems}", wide)
                  for field, objects in fields.items() if objects > 1 and of_file]  # fmt: skip
     return judged + readings + each * (not readings or len(columns) <= _MAX_ALTERNATIVES)
-
-
-def other_marks_doubt(
-    sample: Sample, roles: Mapping[str, Any], unused: Labels, of_file: bool
-) -> Doubt:
-    """Return a doubt if columns beside the outcome hold marks as well, with how to read them.
-
-    Where the system is known, or the outcome has a usual name, they are told only if they are
-    called as the truth is, or differ from the outcome in a number.
-    """
-    outcome = roles.get("outcome")
-    stem = str(outcome).rstrip("0123456789")
-    any_name = last_part(outcome) not in usual_names("outcome") and "system" not in roles
-    others = [
-        name for name in unused
-        if sample.are_marks(name) and len(sample.distinct(name)) > 1
-        and (any_name or is_truth_name(name) or str(name).rstrip("0123456789") == stem)
-    ]  # fmt: skip
-    if TRUTH in roles or not others or not sample.are_marks(outcome):
-        return ()
-    readings = [
-        reading for reading in _readings_of(sample, [outcome, *others], "marks", roles, of_file)
-        if reading.beside or isinstance(reading.columns["outcome"], list)
-    ]  # fmt: skip
-    ways = [piece for reading in readings for way in _arguments(sample, reading)
-            for piece in ("; ", *way)]  # fmt: skip
-    told = f"marks are in {shown(others, 100)[1:-1]} as well, and are left out"
-    arguments = [replace(way, function="") if isinstance(way, Argument) else way for way in ways]
-    return (told, *arguments, ".") if ways else ()
 
 
 def _has_several_rows_each(sample: Sample, roles: Mapping[str, Any]) -> bool:
