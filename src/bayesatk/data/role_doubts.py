@@ -235,9 +235,10 @@ def _differs_by_design(
     if has_usual_name:
         frequency = Counter(value for rows in repeated for value in rows)
         return min(frequency.values()) >= len(repeated) / (1 if are_numbers else 2)
-    if are_numbers or sample.are_marks(name) or len(repeated) < 2:
-        return False
     rows_of_values = Counter(number for rows in repeated for number in rows.values())
+    recur = rows_of_values.total() >= 2 * len(values)  # in several questions
+    if are_numbers or sample.are_marks(name) or not recur:
+        return False
     several = sum(len(rows) > 1 for rows in repeated)
     nearly_all, least_share = 0.9, 0.2
     return several >= least_share * len(repeated) and (
