@@ -383,14 +383,11 @@ class Predictor:
             next_mode = np.where(
                 (next_mode > low) & (next_mode < high), next_mode, 0.5 * (low + high)
             )
-            settled = (np.abs(next_mode - mode) * np.sqrt(-curvature)).max() < _MODE_TOL
+            width = 1.0 / np.sqrt(-curvature)
+            settled = (np.abs(next_mode - mode) / width).max() < _MODE_TOL
             mode = next_mode
             if settled:
                 break
-        curvature = np.minimum(
-            log_likelihood(mode, True)[2] - 1.0 / sd**2, -_RELATIVE_CURVATURE_MIN / sd**2
-        )
-        width = 1.0 / np.sqrt(-curvature)
         width = scale * width
         z, weight = np.polynomial.hermite_e.hermegauss(nodes)
         sd = sd[..., None]
