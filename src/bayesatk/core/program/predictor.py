@@ -100,7 +100,7 @@ class Table(NamedTuple):
     def at(self, offset: Array, column: Ints, slopes: bool = False) -> Array:
         """Interpolate at offsets (points, cells), with a column for each cell, in degree five.
 
-        With slopes, a first axis has the values and their first and second derivatives.
+        With slopes, their first and second derivatives instead, in a first axis.
         """
         points, size = self.values.shape[:2]
         if size == 1:  # without structure
@@ -112,12 +112,13 @@ class Table(NamedTuple):
         row = (np.arange(points)[:, None] * size + left - 2) * self.values.shape[2] + column
         total = np.zeros((len(basis), *row.shape, *flat.shape[1:]))
         for j in range(6):
-            around = flat[row + j * self.values.shape[2]]
+            around = flat.take(row, axis=0)
             total += basis[:, j].reshape(*basis[:, j].shape, *[1] * (around.ndim - 2)) * around
+            row += self.values.shape[2]
         if not slopes:
             return np.asarray(total[0])
         width = self.step[:, None]
-        return np.stack([total[0], total[1] / width, total[2] / width**2])
+        return np.stack([total[0] / width, total[1] / width**2])
 
     @classmethod
     def shared(cls, table_of: "Callable[[Array], Table]", theta: Array) -> "Table":
@@ -140,13 +141,12 @@ _DERIVATIVE = np.diag(np.arange(1.0, 6.0), 1)
 
 
 def _six_points(t: Array, slopes: bool) -> Array:
-    """Lagrange polynomials of the points -2, ..., 3 at t in [0, 1); (derivative, point, ...)."""
-    orders = [
-        _LAGRANGE_COEFFICIENTS,
-        _DERIVATIVE @ _LAGRANGE_COEFFICIENTS,
-        _DERIVATIVE @ _DERIVATIVE @ _LAGRANGE_COEFFICIENTS,
-    ]
-    coefficients = np.stack(orders[: 1 + 2 * slopes])
+    """Lagrange polynomials of the points -2, ..., 3 at t in [0, 1); (1, point, ...).
+
+    With slopes, their first and second derivatives instead; (2, point, ...).
+    """
+    first = _DERIVATIVE @ _LAGRANGE_COEFFICIENTS
+    coefficients = np.stack([first, _DERIVATIVE @ first] if slopes else [_LAGRANGE_COEFFICIENTS])
     powers = np.empty((6, t.size))
     powers[0] = 1.0
     for j in range(1, 6):
@@ -313,8 +313,8 @@ class Predictor:
     def by_group(self, theta: Array, table: Table) -> Callable[[Array, bool], Array]:
         """Return the log-likelihood of each group as a function of its effect.
 
-        The function takes effects (points, groups, ...), and whether to return also two
-        derivatives, in a first axis.
+        The function takes effects (points, groups, ...), and whether to return the first and second
+        derivatives instead, in a first axis.
         """
         cells = self.cells
         if not cells.rows.shape[1]:  # all questions of a state in a group have one offset
@@ -373,7 +373,7 @@ class Predictor:
         mode = np.zeros((len(theta), cells.groups))
         low, high = mode - _MODE_MAX * sd, mode + _MODE_MAX * sd
         for _ in range(_NEWTON_STEPS_MAX):
-            _, slope, curvature = log_likelihood(mode, True)
+            slope, curvature = log_likelihood(mode, True)
             slope -= mode / sd**2
             curvature = np.minimum(curvature - 1.0 / sd**2, -_RELATIVE_CURVATURE_MIN / sd**2)
             # A step out of the bracket of the mode is replaced by bisection: far from the mode the
