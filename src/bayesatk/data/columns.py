@@ -219,7 +219,10 @@ class Picked:
         beside = [roles[role] for role in _BY_SYSTEM if isinstance(roles.get(role), tuple)]
         if not rows.get("systems"):
             trials = as_tuple(roles.get("outcome"))
-            rows["systems"] = systems_of_columns(beside[0]) if beside else systems_of_trials(trials)
+            rows["systems"] = (
+                systems_of_columns(beside[0]) if beside
+                else systems_of_trials(trials, numbered="outcome" in columns)
+            )  # fmt: skip
         used = {*columns_of(roles, *roles), *content, *rows.get("where", ())}
         used |= {name.partition(".")[0] for name in used if isinstance(name, str)}
         unused = tuple(name for name in sample.names if name not in used)

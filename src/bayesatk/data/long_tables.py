@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.arrays import Flags, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.columns import Columns, Picked, labels, one_row_a_trial, trial_text
+from bayesatk.data.columns import SYSTEMS, Columns, Picked, labels, one_row_a_trial, trial_text
 from bayesatk.data.long_form import (
     LongForm,
     codes_of,
@@ -27,7 +27,7 @@ from bayesatk.data.long_form import (
 )
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import READERS
-from bayesatk.data.role_doubts import Doubt, is_suite, summary_doubt, variants_doubt
+from bayesatk.data.role_doubts import Doubt, is_suite, summaries_among, variants_doubt
 from bayesatk.data.roles import (
     COUNTS,
     MAX_SCANNED_ROWS,
@@ -331,9 +331,8 @@ class Counter:
                 "first success? Counts do not say so: give the outcome of every trial, in order."
             )
             long = replace(long, notes=(*long.notes, note))
-        summaries = summary_doubt("system", systems), summary_doubt("question", questions)
         others = variants_doubt(systems), self._sums_doubt(questions)
-        for doubt in filter(None, (*table.doubts, *summaries, *others)):
+        for doubt in filter(None, (*table.doubts, *others)):
             long = long.doubted(*doubt)
         return long
 
@@ -400,7 +399,10 @@ class Counter:
         if role not in table.roles:
             return None
         codes, names = labels(table, role)
-        names = list(map(trial_text, names)) if role == "trial" else names
+        if role == "trial":
+            names = list(map(trial_text, names))
+        else:
+            _refuse_summaries(table, role, names)
         places = self._places[role]
         return np.array([places.setdefault(name, len(places)) for name in names], np.int64)[codes]
 
@@ -435,6 +437,17 @@ class Counter:
         places = np.array([codes[answers] for answers in right], np.int64)
         self._agreement.compare(table, key, right, places, question, names)
         return right
+
+
+def _refuse_summaries(table: Columns, role: str, labels: Sequence[Any]) -> None:
+    """Refuse a row or column called as a summary of others, which would be one of them."""
+    for label in summaries_among(labels)[:1]:
+        named = table.roles[role] if role in table.roles and table.of_file else SYSTEMS
+        where = ("remove it; or: ", Argument("where", {named: f"!{label}"}))
+        raise OutcomeError(
+            f"{role}s must not be summaries of the others; {shown(label)} is called so. Give it "
+            "another name, or ", *(where if named != SYSTEMS else ("remove it",)), ".",
+        )  # fmt: skip
 
 
 def _outcome_codes(table: Columns, scores: Scores) -> Codes:

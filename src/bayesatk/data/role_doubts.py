@@ -151,11 +151,16 @@ def repeated_measures(sample: Sample, roles: Mapping[str, Any], names: Labels) -
     few = [name for name in names if 1 < len(sample.distinct(name)) <= MAX_CONDITIONS]
     return [
         name for name in few
-        if _MEASURE.fullmatch(last_part(name))
+        if is_measure(name)
         and len(set(sample.rows([*key, name]))) > len(set(sample.rows(key)))
         and (is_metric(name) or not any(
             sample.tell_apart([*key, other]) for other in few if other != name))
     ]  # fmt: skip
+
+
+def is_measure(name: object) -> bool:
+    """Return whether a column is called as a rater, or as one that says what a value measures."""
+    return bool(_MEASURE.fullmatch(last_part(name)))
 
 
 def is_metric(name: object) -> bool:
@@ -360,26 +365,18 @@ def variants_doubt(labels: Labels) -> Doubt:
     return ()
 
 
-def is_summary(label: object) -> bool:
-    """Return whether a system or question is called as a summary of others."""
-    return isinstance(label, str) and bool(re.fullmatch(
-        "((grand|sub|macro|micro|weighted)[ _-]?)?(totals?|overall|averages?|avg|all)",
-        label.strip().lower()))  # fmt: skip
-
-
-def summary_doubt(role: str, labels: Labels) -> Doubt:
-    """Return a doubt if one of several systems or questions is called as a summary of the others.
+def summaries_among(labels: Labels) -> list[Any]:
+    """Return which of three or more systems or questions are called as summaries of the others.
 
     Examples
     --------
-    >>> summary_doubt("question", ["q1", "q2", "TOTAL"])[0][:35], summary_doubt("question", ["all"])
-    ("question 'TOTAL' is called as a sum", ())
+    >>> summaries_among(["q1", "q2", "TOTAL"]), summaries_among(["all"])
+    (['TOTAL'], [])
     """
-    called = [label for label in labels if is_summary(label)]
-    if not called or len(labels) < 3:
-        return ()
-    return (f"{role} {shown(called[0])} is called as a summary of the others, and is read as one "
-            "of them; if it is a summary, remove it from the file.",)  # fmt: skip
+    called = [label for label in labels if isinstance(label, str) and re.fullmatch(
+        "((grand|sub|macro|micro|weighted)[ _-]?)?(totals?|overall|averages?|avg|all|mean)",
+        label.strip().lower())]  # fmt: skip
+    return called if len(labels) > 2 else []
 
 
 def ways_to_tell_trials_apart(

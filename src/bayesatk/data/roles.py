@@ -80,6 +80,7 @@ _TRIAL_COLUMN = re.compile("(trial|run|attempt|repeat|rollout|sample|seed|epoch|
 _TRIAL_OF_SYSTEM = re.compile(
     r"(.*[^\W_])[\W_]+(?:trial|run|attempt|repeat|rollout|sample|seed|epoch|try)[\W_]*[0-9]+", re.I
 )
+_NUMBERED = re.compile(r"(.*[^\W_])[\W_]+[0-9]+")
 # Found in names of columns of marks, and in those of shares or percentages of successes.
 MARK_NAME = re.compile("score|pass|correct|success|solve|verified|(^|_)(win|won|safe)(_|$)")
 # Found in names of columns of marks that people gave.
@@ -273,7 +274,12 @@ class Sample:
         with_both_marks = [
             name
             for name in unlabelled
-            if len(self.distinct(name)) > 1 and not self._numbers_two_trials(name)
+            if len(self.distinct(name)) > 1
+            and not any(
+                len(self.distinct(key)) > 2 and self.is_crossed(name, [key])
+                for key in self.names
+                if key != name
+            )  # as two trials are numbered
         ]
         named_like_marks = [name for name in unlabelled if MARK_NAME.search(last_part(name))]
         usual_outcomes = [
@@ -286,16 +292,15 @@ class Sample:
         named_like_marks += [name for name in truths if name not in named_like_marks]
         return usual_outcomes or within_lists or named_like_marks or with_both_marks
 
-    def _numbers_two_trials(self, name: Any) -> bool:
-        """Return whether 0 and 1 are in as many rows of each of three or more values of a column.
+    def is_crossed(self, name: Any, key: Labels) -> bool:
+        """Return whether each value of a column is in as many rows of each value of a key.
 
-        So are the numbers of two trials of a question; marks are not.
+        So are systems, and numbers of trials; without a key, each is in as many rows of the table.
         """
-        for key in self.names if len(self.distinct(name)) == 2 else ():
-            rows, groups = Counter(self.rows([key, name])), len(self.distinct(key))
-            if groups >= 3 and len(rows) == 2 * groups and len({*rows.values()}) == 1:
-                return True
-        return False
+        rows = Counter(self.rows([*key, name]))
+        keys = {row[:-1] for row in rows}
+        even = len({*rows.values()}) == 1 and len(rows) == len(keys) * len(self.distinct(name))
+        return even and (len(keys) > 1 if key else min(rows.values()) > 1)
 
     def are_marks(self, name: Any, in_lists: bool = False) -> bool:
         """Return whether a column holds only 0 and 1, or true and false; if asked, in lists."""
@@ -313,10 +318,21 @@ def _are_words_of_marks(texts: Collection[str]) -> bool:
 
 
 def row_matches(value_of: Callable[[str], object], where: Mapping[str, object]) -> bool:
-    """Return whether a row has the wanted values, or one of several, in all named columns."""
+    """Return whether a row has the wanted values, or one of several, in all named columns.
+
+    A value that begins with an exclamation mark is one that the row must not have.
+
+    Examples
+    --------
+    >>> rows = {"task": "x"}, {"task": "TOTAL"}
+    >>> [row_matches(row.get, {"task": "!TOTAL"}) for row in rows]
+    [True, False]
+    """
     for name, wanted in where.items():
         several = wanted if isinstance(wanted, list | tuple | set) else [wanted]
-        if str(value_of(name)) not in {str(value) for value in several}:
+        texts, text = {str(value) for value in several}, str(value_of(name))
+        excluded = all(value.startswith("!") for value in texts)
+        if (f"!{text}" in texts) if excluded else (text not in texts):
             return False
     return True
 
@@ -438,20 +454,26 @@ def systems_of_columns(names: Iterable[object]) -> tuple[Any, ...]:
     return tuple(systems) if shared and all(systems) else tuple(names)
 
 
-def systems_of_trials(names: Labels) -> tuple[str, ...]:
+def systems_of_trials(names: Labels, numbered: bool = False) -> tuple[str, ...]:
     """Return the systems of columns that are each a trial of one of several; () if they are not.
+
+    If `numbered`, columns are trials also by a number alone, as many of each system.
 
     Examples
     --------
     >>> systems_of_trials(["gpt-4o_run1", "gpt-4o_run2", "Claude Run 1"])
     ('gpt-4o', 'gpt-4o', 'Claude')
-    >>> systems_of_trials(["run1", "run2"]), systems_of_trials(["gpt_4", "gpt_5"])
+    >>> systems_of_trials(["run1", "run2"]), systems_of_trials(["a_1", "a_2", "b_1", "b_2"])
     ((), ())
+    >>> systems_of_trials(["a_1", "a_2", "b_1", "b_2"], numbered=True)
+    ('a', 'a', 'b', 'b')
     """
-    found = [_TRIAL_OF_SYSTEM.fullmatch(str(name)) for name in names]
+    pattern = _NUMBERED if numbered else _TRIAL_OF_SYSTEM
+    found = [pattern.fullmatch(str(name)) for name in names]
     systems = tuple(match[1] for match in found if match)
     several = 1 < len({*systems}) < len(systems) == len(found)
-    return systems if several and not any(map(is_outcome_name, systems)) else ()
+    even = not numbered or len({*Counter(systems).values()}) == 1
+    return systems if several and even and not any(map(is_outcome_name, systems)) else ()
 
 
 def columns_named(name: object, names: Collection[Any]) -> tuple[Any, ...]:

@@ -143,7 +143,8 @@ def load(
         and ``"(file)"``, where a row stands; ``"(key)"``, under which a JSON object has a record.
         Other columns are read as what their names and values say; the data card lists them.
     where : mapping, optional
-        Rows to read, by values of columns: ``{"profile": "careful"}``, or a list of values.
+        Rows to read, by values of columns: ``{"profile": "careful"}``, or a list of values;
+        ``{"task": "!TOTAL"}`` are all rows but those of a value.
     ignore : sequence of str, optional
         Columns that are passed over.
     records : str, optional
