@@ -12,7 +12,6 @@ import bayesatk as bk
 from bayesatk.comparison.claims import claim
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
-from tests.conftest import plan_table
 
 VERDICTS = (
     "ahead by more than the ROPE", "ahead", "practically equivalent", "not separated",
@@ -135,23 +134,6 @@ def test_a_level_gives_what_was_observed_then_the_posterior(ragged) -> None:
         text = claim(fit, "pass@8", target=target, system="a")
         assert text.startswith("a: pass@8 judges more trials than some questions have (1).")
         assert f"is {beyond['range_lower']:.3f} to {beyond['range_upper']:.3f} (95%" in text
-
-
-def test_advice_is_the_plan() -> None:
-    """A plan for the width that is advised needs the questions that it was advised for."""
-    rng = np.random.default_rng(4)
-    fit = bk.evaluate(rng.binomial(1, rng.beta(1, 1, (60, 1)), (60, 3)), "pass@1", rng=1)
-    text = claim(fit, advice=True)
-    widths = re.search(r"interval (\S+) wide for 60 new questions more, and (\S+) wide for 3", text)
-    assert widths
-    more, deeper = map(float, widths.groups())
-    assert more < deeper  # for equal cost more questions are never worse
-    for trials, width, questions in ((3, more, 120), (6, deeper, 60)):
-        needed = plan_table(fit, "pass@1", width=width, trials=[trials])["questions"].item()
-        assert needed == pytest.approx(questions, rel=0.02)
-    assert "plan" not in claim(
-        bk.evaluate([[1, 0]] * 9, "pass@1", pooling="none", rng=1), advice=True
-    )
 
 
 @pytest.mark.parametrize(
@@ -322,3 +304,27 @@ def test_a_note_stays_with_the_claim_on_each_metric_that_it_is_about() -> None:
     assert "max@2, max@4" in note
     for metric, bears in [("max@2", True), ("max@4", True), ("min@1", False)]:
         assert (note in bk.claim(fit, metric)) == bears
+
+
+def test_costs_of_two_systems_have_a_claim() -> None:
+    cost = {"a": [[1.0, 1.0]] * 8, "b": [[2.0, 2.0]] * 8}
+    data = bk.tally({"a": [[1, 0]] * 8, "b": [[1, 1]] * 8}, cost=cost)
+    compared = bk.compare(bk.evaluate(data, "pass@1 cost", rng=1))
+    text = claim(compared, "cost", system="b", other="a", target="questions")
+    assert text.startswith("On these questions a trial costs 2 with b and 1 with a, 2 times as")
+    with pytest.raises(ValueError, match="system and other must name the two systems whose costs"):
+        claim(compared, "cost", system="b")
+
+
+def test_two_systems_of_a_leaderboard_have_a_claim_and_equal_ones_share_the_lead() -> None:
+    runs = [[1, 0, 1]] * 5 + [[0, 0, 1]] * 5
+    board = bk.leaderboard(bk.evaluate({"a": runs, "b": runs}, "pass@1", rng=1))
+    assert "a, b have the best posterior mean" in claim(board)
+
+
+def test_the_order_of_a_pair_is_declared_in_either_direction() -> None:
+    runs = {"good": [[1, 1, 1, 1]] * 30, "poor": [[0, 0, 1, 0]] * 30}
+    compared = bk.compare(bk.evaluate(runs, "pass@1", rng=1))
+    rows = bk.table(compared, "comparison", of="poor", against="good")
+    assert set(rows["verdict"]) == {"behind"}
+    assert (rows["declared"] == 1.0).all()

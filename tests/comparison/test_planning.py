@@ -254,20 +254,33 @@ def test_sources_must_be_difficulties(source, metric, scores, message) -> None:
         plan_table(source, metric, width=0.1, scores=scores)
 
 
-def test_a_system_is_significantly_better_as_often_as_planned() -> None:
-    """Witness: the z test of the two means of simulated evaluations, which knows no prior."""
+@pytest.mark.parametrize("target", ["questions", "population"])
+@pytest.mark.parametrize("trials", [1, 2, 4])
+def test_a_system_is_significantly_better_as_often_as_planned(trials, target) -> None:
+    """Witness: the z test of the two means of simulated evaluations, which knows no prior.
+
+    On these questions the variance is that within questions; of single trials that of all marks.
+    """
     pairs = {"a": (0.6, 0.3), "b": (0.67, 0.3)}
-    row = plan_table(pairs, "pass@1", prob_ahead=0.8, trials=[4]).iloc[0]
+    row = plan_table(pairs, "pass@1", prob_ahead=0.8, trials=[trials], target=target).iloc[0]
     shape, rng = (4000, int(row["questions"])), np.random.default_rng(1)
     means, variances = [], []
     for mean, icc in pairs.values():
         total = (1 - icc) / icc
-        share = rng.binomial(4, rng.beta(mean * total, (1 - mean) * total, shape)) / 4
+        share = rng.binomial(trials, rng.beta(mean * total, (1 - mean) * total, shape)) / trials
         means.append(share.mean(axis=1))
-        variances.append(share.var(axis=1, ddof=1) / shape[1])
+        variance = share.var(axis=1, ddof=1)
+        if target == "questions" and trials > 1:
+            variance = (share * (1 - share) / (trials - 1)).mean(axis=1)
+        variances.append(variance / shape[1])
     z = (means[1] - means[0]) / np.sqrt(sum(variances))
     assert (z > 1.96).mean() == pytest.approx(0.8, abs=0.03)
+    assert (z > 0.0).mean() == pytest.approx(row["prob_correct"], abs=0.01)
     assert row["prob_ahead"] == pytest.approx(0.8, abs=0.005)
+
+
+def test_a_system_that_has_the_higher_mean_nine_times_in_ten_is_seldom_ahead() -> None:
+    pairs = {"a": (0.6, 0.3), "b": (0.67, 0.3)}
     chosen = plan_table(pairs, "pass@1", prob_correct=0.9, trials=[4]).iloc[0]
     assert chosen["prob_ahead"] == pytest.approx(ndtr(1.2816 - 1.96), abs=0.01)
 
@@ -441,3 +454,35 @@ def test_of_equal_systems_no_number_of_questions_is_blamed_on_trials() -> None:
     assert "assumed to be equal" in said
     assert "so few trials" not in said
     assert "0.00 (the default" in said
+
+
+def test_a_pilot_of_single_trials_says_what_its_plan_rests_on() -> None:
+    """In the printed plan, and that probabilities are averages over the pilot's posterior."""
+    marks = np.random.default_rng(2).binomial(1, [[0.4], [0.6]], (2, 60))
+    pilot = bk.evaluate({"a": marks[0][:, None], "b": marks[1][:, None]}, "pass@1", rng=1)
+    plan = bk.plan(pilot, "pass@1", prob_ahead=0.5, trials=[1])
+    said = " ".join(str(bk.table(plan, "plan")).split())
+    assert "Note: a, b: one trial of each question does not say how much" in said
+    assert "averages over this posterior" in said
+    means = pilot["joint_posterior"]["pass_at_k"].sel(target="population", k=1)
+    sd = (means.sel(system="a") - means.sel(system="b")).values.std()
+    assert f"with posterior sd {sd:.2g}:" in said
+
+
+def test_the_draws_of_a_pilot_are_paired_as_its_joint_draws() -> None:
+    """Otherwise differences of systems that find the same questions hard would vary too much."""
+    pilot = _pair(0.9)
+    (metric,) = parse("pass@1")
+    first, second = (each.expected_information(6) for each in pilots.pilots_of(pilot, metric))
+    gap = np.array([a.value - b.value for a, b in zip(first, second, strict=True)])
+    means = pilot["joint_posterior"]["pass_at_k"].sel(target="population", k=1)
+    paired = (means.sel(system="new") - means.sel(system="old")).values.std()
+    apart = np.hypot(*means.std(["chain", "draw"]).values)
+    assert paired < 0.75 * apart
+    assert gap.std() == pytest.approx(paired, rel=0.3)
+
+
+def test_a_plan_beyond_what_is_searched_says_how_far_it_searched() -> None:
+    said = str(bk.table(bk.plan((0.6, 0.3), "pass@1", width=1e-5, trials=[1, 4]), "plan"))
+    assert "more than 10,000,000 questions" in said
+    assert "no number of questions" not in said

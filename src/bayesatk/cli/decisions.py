@@ -277,6 +277,11 @@ def gate(
     from bayesatk.comparison.gates.policy import GatePolicy, gate_design
 
     rules = GatePolicy(metric or "", margin or 0.0) if policy is None else GatePolicy.read(policy)
+    if reading.group and not rules.floors:
+        raise ValueError(
+            f"--group is for floors of groups, in [floors] of a --policy; got {reading.group} "
+            f"without a floor. Leave it out, or gate one group: --where {reading.group}=VALUE."
+        )
     silent, code = reading.quiet or as_json, 0
     answer: Any
     if difficulty is None:

@@ -8,13 +8,13 @@ import numpy as np
 
 from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.words import number_words
+from bayesatk.comparison.pairs.cost_rows import cost_rows
 from bayesatk.comparison.pairs.verdicts import (
     PairSentences,
     design_words,
     metric_words,
     named,
 )
-from bayesatk.comparison.plans.planning import expected_widths
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Fit, Result
@@ -29,7 +29,6 @@ def claim(
     target: Literal["questions", "population", "new_groups"] = "population",
     system: object = None,
     other: object = None,
-    advice: bool = False,
 ) -> str:
     """Write the sentence that a result supports about one system, a pair of systems, or all.
 
@@ -41,7 +40,7 @@ def claim(
         From `bayesatk.evaluate` or `bayesatk.sample`; for pairs from `bayesatk.compare`; for tiers
         from `bayesatk.leaderboard` or `bayesatk.compare`.
     metric : str or Metric, optional
-        One metric of the result; default: its first.
+        One metric of the result, one of costs included (for two systems); default: its first.
     target : {"population", "questions", "new_groups"}
         ``"questions"``: the mean over these questions; ``"population"``: over questions like
         these; ``"new_groups"``: over questions of new groups, for a result with groups.
@@ -51,9 +50,6 @@ def claim(
         systems is about the tiers.
     other : label, optional
         A second system: the claim is about the difference of the two.
-    advice : bool
-        For one system under partial pooling: add the interval widths that `bayesatk.plan` expects
-        after twice the number of trials, either on twice as many questions or on these questions.
 
     Returns
     -------
@@ -95,28 +91,24 @@ def claim(
     """
     result = Result.of(fit)
     text, systems = said(result, metric, target, system, other)
-    if advice and len(systems) == 1:
-        text += expected_of_more(result, systems[0], metric, target)
-    parsed_metric = _metric_of(result, metric)
-    notes = [
-        note for note in result.notes_on(systems) if _concerns(note, parsed_metric, result.metrics)
-    ]
+    label = result.metrics[0].label if metric is None else str(getattr(metric, "label", metric))
+    notes = [note for note in result.notes_on(systems) if _concerns(note, label, result.metrics)]
     return "\n".join([text, *noted(notes)])
 
 
-def _concerns(note: str, metric: Metric, metrics: Sequence[Metric]) -> bool:
+def _concerns(note: str, label: str, metrics: Sequence[Metric]) -> bool:
     """Whether a note names a metric, or none of a result's metrics of k trials.
 
     Examples
     --------
     >>> metrics = parse("mean pass@2,4")
     >>> notes = ["a: the mean score is ...", "a: of pass@2, of pass@4.", "a: of pass@4."]
-    >>> [_concerns(note, metrics[1], metrics) for note in notes]
+    >>> [_concerns(note, "pass@2", metrics) for note in notes]
     [True, True, False]
     """
     words = {word.rstrip(".") for word in re.split(r"[\s,;:]+", note)}
-    others = {member.label for member in metrics if member.family.has_k} - {metric.label}
-    return metric.label in words or not others & words
+    others = {member.label for member in metrics if member.family.has_k} - {label}
+    return label in words or not others & words
 
 
 def said(
@@ -127,6 +119,9 @@ def said(
     if target not in fit.targets:
         targets = " or ".join(map(repr, fit.targets))
         raise ArgumentError("target", f" must be {targets}; got {target!r}.")
+    for of_cost in fit.costs:
+        if of_cost.label == (metric.label if isinstance(metric, Metric) else metric):
+            return _of_costs(fit, of_cost, target, system, other)
     parsed_metric = _metric_of(fit, metric)
     ranked = fit.has("comparison") or fit.has("leaderboard")
     if other is None and (system is not None or not ranked):
@@ -135,12 +130,30 @@ def said(
     sentences = PairSentences(fit)
     if other is not None:
         pair = _index_of(fit, system, "system"), _index_of(fit, other, "other")
-    elif len(fit.systems) > 2:
+    elif len(fit.systems) > 2 or not fit.has("comparison"):
         return sentences.tiers(parsed_metric, target), fit.systems
     else:
         pair = 0, 1
     text = sentences.of(parsed_metric, *pair).sentences[fit.targets.index(target)]
     return text, [fit.systems[index] for index in pair]
+
+
+def _of_costs(
+    fit: Result, metric: Metric, target: str, system: object, other: object
+) -> tuple[str, list[object]]:
+    """Return the sentence on what a trial or success costs with two systems."""
+    names = fit.systems if system is None and other is None else [system, other]
+    if len(names) != 2 or not {*names} <= {*fit.systems}:
+        rule = " and other must name the two systems whose costs are compared, of "
+        raise ArgumentError("system", f"{rule}{fit.systems!r:.200}; got {system!r} and {other!r}.")
+    pair = fit.systems.index(names[0]), fit.systems.index(names[1])
+    for row in cost_rows(fit, [pair], fit.group("comparison").attrs["alpha"]):
+        if (row["metric"], row["target"]) == (metric.label, target):
+            return row["sentence"], names
+    raise ArgumentError(
+        "system", f" and other must have tried the same questions, whose costs are compared; "
+        f"{names[0]!r} and {names[1]!r} did not.",
+    )  # fmt: skip
 
 
 def _metric_of(result: Result, metric: str | Metric | None) -> Metric:
@@ -229,26 +242,4 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
         f"{text} under the difficulty families of the model; over all difficulty "
         f"distributions that agree with the counts it is {number_words(low)} to "
         f"{number_words(high)} ({100 * result.ci_prob:g}% confidence)."
-    )
-
-
-def expected_of_more(
-    result: Result, name: object, metric: str | Metric | None = None, target: str = "population"
-) -> str:
-    """Say what twice the trials of a system would give, where `plan` can tell."""
-    system, metric = result.systems.index(name), _metric_of(result, metric)
-    trials = np.unique(result.trials[system][result.trials[system] > 0])
-    planned = "icc" in result.posterior and result.answers("plan")
-    planned = planned and result.judges is None  # whose claim says what labels would give
-    if not planned or metric.voted or len(trials) != 1:
-        return ""
-    n, questions = int(trials[0]), int((result.trials[system] > 0).sum())
-    sizes = [(n, 2 * questions), (2 * n, questions)]
-    more, deeper = expected_widths(result, system, metric, target, sizes)
-    if np.isnan(more + deeper):
-        return ""
-    return (
-        f" With twice the trials, bayesatk.plan expects an interval {number_words(more)} wide for "
-        f"{questions} new questions more, and {number_words(deeper)} wide for {n} more of each of "
-        "these."
     )

@@ -8,7 +8,7 @@ import pandas as pd
 from bayesatk._tools.words import probability_words
 from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.checks.question_table import question_table
-from bayesatk.comparison.claims import expected_of_more, said
+from bayesatk.comparison.claims import said
 from bayesatk.comparison.pairs.cost_rows import cost_rows
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.metrics.grid import Metric
@@ -75,12 +75,7 @@ def question_sentences(result: Result) -> list[str]:
 
 def _levels(result: Result) -> list[str]:
     """Return the claim about every system in the first metric."""
-    sentences = []
-    for name in result.systems:
-        text, _ = said(result, system=name)
-        # The expected effect of more trials takes a second each.
-        sentences.append(text + expected_of_more(result, name) * (len(result.systems) <= 2))
-    return sentences
+    return [said(result, system=name)[0] for name in result.systems]
 
 
 def _beyond(result: Result) -> list[str]:

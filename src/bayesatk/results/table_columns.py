@@ -242,8 +242,8 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
         ),
         "prob_correct": _chance(
             "P(higher mean)", "prob_correct", KEPT,
-            "probability that the better system has the higher posterior mean, averaged over "
-            "what is known of their difference.",
+            "probability that the system with the higher assumed mean has the higher posterior "
+            "mean.",
         ),
         "prob_ahead": _chance(
             "P(ahead)", "prob_ahead", KEPT,

@@ -534,7 +534,8 @@ def _gate(
     probability = probability_above(policy, on_target)
     verdict, floors = decided(probability, policy.ci_prob), check_floors(compared, i, policy)
     sd, noise = (np.sqrt(2.0) * np.array(run_noise(compared, j, policy.asked))).tolist()
-    run_sd, target_sd = max(noise, question_sd), on_target["sd"]
+    # New trials move the difference as they do on these questions, however alike two runs are.
+    run_sd, target_sd = max(noise, question_sd), max(on_target["sd"], question_sd)
     scale = target_sd / question_sd if question_sd > 0.0 else 1.0
     gap = compared.scale.direction * on_target["mean"] - policy.threshold
     of_systems = joint_draws(compared)[target, [*compared.grid].index(policy.asked)]

@@ -103,6 +103,8 @@ class GatePolicy:
         least = "> 0" if self.rule == RULES[0] else "0 or more"
         if not (self.margin > 0.0 or (self.margin == 0.0 and self.rule == RULES[1])):
             rule = f" must be {least} for {self.rule}; got {self.margin}. Try 0.02."
+            if self.margin == 0.0:
+                rule += " The rule superiority takes 0: better by any amount."
             raise ArgumentError("margin", rule)
         proper_probability("ci_prob", self.ci_prob, 0.95, least=0.5)
         if self.effect is not None:

@@ -45,8 +45,8 @@ def cost_rows(
                 if not has_draws[t, [i, j]].all():
                     continue
                 row = _contrast(fit, values[t, i], values[t, j])
-                row["declared"] = float(better[t, i, j])
                 verdict = AHEAD if better[t, i, j] else BEHIND if better[t, j, i] else OPEN
+                row["declared"] = float(verdict != OPEN)
                 names = fit.systems[i], fit.systems[j]
                 yield {
                     "system": names[0], "other": names[1], "metric": metric.label,

@@ -228,11 +228,11 @@ def comparison_table(
             if np.isnan(pair.rows[0]["mean"]):
                 continue
             systems = fit.systems[i], fit.systems[j]
-            for target, contrasts, led, sentence in zip(
-                fit.targets, sentences.rows(metric, i, j), pair.verdicts, pair.sentences,
-                strict=True,
-            ):  # fmt: skip
+            turned = sentences.rows(metric, j, i)
+            for t, contrasts in enumerate(sentences.rows(metric, i, j)):
+                target, led, sentence = fit.targets[t], pair.verdicts[t], pair.sentences[t]
                 verdict = led if pair.i == i else TURNED.get(led, led)
+                contrasts["declared"] += turned[t]["declared"]  # either order
                 rows.append({
                     "system": systems[0], "other": systems[1], "metric": metric.label,
                     "target": target, **contrasts, "questions": int(shared[i, j]),
@@ -240,22 +240,20 @@ def comparison_table(
                 })  # fmt: skip
     attrs = {"ci_prob": fit.ci_prob, **fit.group("comparison").attrs}
     attrs["end_error"] = _end_error(fit.ci_prob, attrs["effective_draws"])
-    rows += cost_rows(fit, pairs, attrs["alpha"])
-    of_costs = ["ratio_median", "ratio_lower", "ratio_upper"] * bool(fit.costs)
-    columns = ["system", "other", "metric", "target", *CONTRASTS, *of_costs]
+    of_costs = list(cost_rows(fit, pairs, attrs["alpha"]))
+    ratios = ["ratio_median", "ratio_lower", "ratio_upper"] * bool(fit.costs)
+    columns = ["system", "other", "metric", "target", *CONTRASTS, *ratios]
     columns += ["questions", "verdict", "sentence"]
     on_all = []
     if len(pairs) > 1 and fit.tabulated:
         on_all = [sentences.tiers(fit.metrics[0], "population"), tier_rule(attrs["alpha"], True)]
-    leading: dict[str, str] = {}  # of every metric of costs, the pair that comes first
-    for row in rows:
-        if row["target"] == "population":
-            leading.setdefault(row["metric"], row["sentence"])
-    on_costs = [leading[metric.label] for metric in fit.costs if metric.label in leading]
+    on_costs = [
+        row["sentence"] for row in of_costs if row["target"] == "population" and len(pairs) <= 3
+    ]
     attrs["sentences"] = json.dumps([
         *on_all, *on_costs, *cost_sentences(fit), *noted(fit.notes_on())
     ])  # fmt: skip
-    return ShownTable.of(pd.DataFrame(rows, columns=columns), "comparison", **attrs)
+    return ShownTable.of(pd.DataFrame(rows + of_costs, columns=columns), "comparison", **attrs)
 
 
 def _end_error(ci_prob: float, draws: float) -> float:

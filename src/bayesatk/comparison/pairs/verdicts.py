@@ -22,7 +22,7 @@ from bayesatk._tools.words import (
     printable,
     probability_words,
 )
-from bayesatk.comparison.pairs.contrasts import CONTRASTS
+from bayesatk.comparison.pairs.contrasts import CONTRASTS, RESOLUTION
 from bayesatk.comparison.pairs.together import deciding_target, joint_draws, orders
 from bayesatk.core.question.observed import has_observed_mean
 from bayesatk.metrics.grid import Metric
@@ -130,7 +130,9 @@ class PairSentences:
             behind = bool(turned[decides]["declared"])
             verdict = self.verdict((turned if behind else rows)[decides])
             verdicts.append(TURNED.get(verdict, verdict) if behind else verdict)
-            open_and_lower = verdict in (OPEN, EQUIVALENT) and direction * row["mean"] < 0.0
+            open_and_lower = (
+                verdict in (OPEN, EQUIVALENT) and round(direction * row["mean"], 12) < 0.0
+            )
             if behind and as_given:
                 verdict = verdicts[-1]
             elif behind or (open_and_lower and not as_given):
@@ -286,8 +288,9 @@ class PairSentences:
             number_words(of_target.sel(statistic=name).values[order[0]])
             for name in ("mean", "ci_lower", "ci_upper")
         )
+        equal = names[order][np.abs(mean[order] - mean[order[0]]) <= RESOLUTION].tolist()
         text += (
-            f"{names[order[0]]} has the best posterior mean, {best} "
+            f"{few_names(equal)} {'have' if equal[1:] else 'has'} the best posterior mean, {best} "
             f"({100 * result.ci_prob:g}% interval {low} to {high}); "
         )
         declared, surely = self._how_surely(metric, target)

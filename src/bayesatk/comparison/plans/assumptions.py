@@ -42,16 +42,29 @@ def assumptions(
         f"width: of the {100 * ci_prob:g}% interval of {quantity} on {TARGET_NAMES[target]}, as "
         "it is expected before the data."
     ]
-    if pair:
-        (first, first_value), (second, second_value) = pair.items()
+    if not pair:
+        return sentences
+    (first, first_value), (second, second_value) = pair.items()
+    values = (
+        f"{metric.label} {first_value:.3g} of {named(first)} and {second_value:.3g} of "
+        f"{named(second)}, a difference of {first_value - second_value:+.2g}"
+    )
+    if isinstance(source, Fit):
+        pilot = Result.of(source)
+        means = joint_draws(pilot)[_POPULATION, [*pilot.grid].index(metric)]
+        sd = (means[0] - means[1]).std()
         sentences.append(
-            f"Assumed: {metric.label} {first_value:.3g} of {named(first)} and "
-            f"{second_value:.3g} of {named(second)}, a difference of "
-            f"{first_value - second_value:+.2g}; correlation of their difficulties "
-            f"{correlation:.2f}"
-            + " (the default, as if each had questions of its own)" * by_default
-            + "."
+            f"By the pilot {values} with posterior sd {sd:.2g}: widths and probabilities are "
+            "averages over this posterior. For a fixed difference state both difficulties: "
+            "--difficulty SYSTEM=MEAN,ICC twice; in Python {system: (mean, icc)}."
         )
+    else:
+        sentences.append(f"Assumed: {values}, which is fixed.")
+    unstated = " (the default, which takes more questions than a larger one)" * by_default
+    sentences.append(
+        f"Both systems try the same questions; correlation of their difficulties {correlation:.2f}"
+        f"{unstated}."
+    )
     return sentences
 
 

@@ -15,8 +15,9 @@ from numpy.polynomial.chebyshev import chebpts1
 from scipy.interpolate import BarycentricInterpolator
 from scipy.special import logit, logsumexp
 
-from bayesatk._tools.arrays import Array
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, ArgumentError, real_number
+from bayesatk.comparison.pairs.together import joint_draws
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.weighted_points import certain, start_of
@@ -84,6 +85,8 @@ class Pilot:
         The metric on the scale of the data.
     alike : bool
         Whether all questions have one success probability.
+    rank : ndarray of int, optional
+        Of a pilot of two systems: the place of this system's mean in as many of their joint draws.
     """
 
     model: CountModel
@@ -91,6 +94,7 @@ class Pilot:
     metric: Metric
     judged: Any
     alike: bool = False
+    rank: Ints | None = None
 
     @classmethod
     def of(cls, pilot: Result, system: int, metric: Metric) -> "Pilot":
@@ -103,7 +107,13 @@ class Pilot:
             for theta in points
         ]
         order, judged = rng.permutation(len(draws)).tolist(), pilot.scale.judged(metric)
-        return cls(model, [draws[i] for i in order], metric, judged, pilot.pooling == "complete")
+        rank = None
+        if len(pilot.systems) == 2 and metric in [*pilot.grid]:
+            means = joint_draws(pilot)[1, [*pilot.grid].index(metric), system]
+            some = np.random.default_rng(1).choice(len(means), len(draws), len(means) < len(draws))
+            rank = np.argsort(np.argsort(means[some]))
+        alike = pilot.pooling == "complete"
+        return cls(model, [draws[i] for i in order], metric, judged, alike, rank)
 
     @classmethod
     def stated(
@@ -136,11 +146,16 @@ class Pilot:
     def expected_information(self, trials: int) -> list[ExpectedInformation]:
         """Return the expected information of a question with these trials, by draw.
 
-        Empty for single trials and k > 1: they do not identify how questions differ.
+        The draws of two systems of a pilot are in the order of their joint draws. Empty for single
+        trials and k > 1: they do not identify how questions differ.
         """
         if trials == 1 and self.metric.k > 1 and not self.alike:
             return []
-        return [self._design(place, trials) for place in self.places]
+        by_draw = [self._design(place, trials) for place in self.places]
+        if self.rank is None:
+            return by_draw
+        by_value = sorted(by_draw, key=lambda information: information.value)
+        return [by_value[place] for place in self.rank]
 
     @cached_property
     def rows(self) -> "QuestionRows":

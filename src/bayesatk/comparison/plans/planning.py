@@ -33,11 +33,19 @@ from bayesatk.posterior.evaluate import evaluate
 from bayesatk.results.result import Fit, Result, analysis_group, tree_of, with_analysis
 from bayesatk.results.schema import TARGETS
 from bayesatk.results.selection import result_of_systems
+from bayesatk.results.tables import noted
 
 _QUESTIONS_MIN = 30  # see `_RAISED`
 _QUESTIONS_MAX = 10**7  # a design that needs more is out of reach
 _METHOD = "expected posterior variance"
-_OUT_OF_REACH = "-: with so few trials of each question no number of questions is enough."
+_OUT_OF_REACH = (
+    f"-: more than {_QUESTIONS_MAX:,} questions, the most that are searched; the width and the "
+    "probabilities of such a row are those with so many."
+)
+_UNIDENTIFIED = (
+    "-: one trial of each question does not say how questions differ, so no number of questions is "
+    "enough for k > 1."
+)
 _EQUAL = (
     "-: the systems are assumed to be equal, and no number of questions shows which is better; "
     "state two difficulties, or plan for a width."
@@ -78,26 +86,30 @@ class _Goal:
         """Half of the width of the interval, in sds."""
         return float(ndtri(0.5 + 0.5 * self.ci_prob))
 
-    def reached(self, information: InformationByDraw, questions: float) -> dict[str, float]:
+    def reached(
+        self, information: InformationByDraw, trials: int, questions: float
+    ) -> dict[str, float]:
         """Return the expected width (of a difference), and the probabilities of decisions.
 
-        The mean of the posterior of the difference lies around the true one with its sd.
+        Whatever the target, the questions are new, so that the mean of the posterior of the
+        difference lies around the assumed one with the sd for questions like these.
         """
         variance = np.array(
             [[system.variance(questions) for system in pair] for pair in information]
         )
-        total = variance[:, :, self.target].sum(axis=1)
+        total = variance.sum(axis=1)  # of the difference, (draws, targets)
         if variance.shape[1] > 1:
             # The variance due to the choice of questions is shared by correlated difficulties.
-            sampling_variance = np.maximum(variance[:, :, self.target] - variance[:, :, 0], 0.0)
-            total = total - 2.0 * self.correlation * np.sqrt(sampling_variance.prod(axis=1))
-        sd = np.sqrt(total)
-        width = 2.0 * self.quantile * float(sd.mean())
+            sampling_variance = np.maximum(variance[:, :, 1] - variance[:, :, 0], 0.0)
+            total[:, 1] -= 2.0 * self.correlation * np.sqrt(sampling_variance.prod(axis=1))
+        sd = np.sqrt(np.maximum(total, 1e-300))
+        width = 2.0 * self.quantile * float(sd[:, self.target].mean())
         if len(information[0]) < 2:
             return {"width": width, "prob_correct": np.nan, "prob_ahead": np.nan}
         gap = np.array([pair[0].value - pair[1].value for pair in information])
-        in_sds = np.abs(gap) / np.maximum(sd, 1e-300)
-        correct, ahead = (float(ndtr(in_sds - least).mean()) for least in (0.0, self.quantile))
+        decides = 1 if trials == 1 else self.target  # as `compare` decides on single trials
+        needed = 0.0, self.quantile * sd[:, decides]
+        correct, ahead = (float(ndtr((np.abs(gap) - least) / sd[:, 1]).mean()) for least in needed)
         return {"width": width, "prob_correct": correct, "prob_ahead": ahead}
 
     def words(self, by_default: bool) -> str:
@@ -105,8 +117,8 @@ class _Goal:
         note = " (the default: state a width or a probability for another)" * by_default
         return f"Goal: {_GOALS[self.name][0].format(self.value)}{note}."
 
-    def met(self, information: InformationByDraw, questions: float) -> bool:
-        reached = self.reached(information, questions)[self.name]
+    def met(self, information: InformationByDraw, trials: int, questions: float) -> bool:
+        reached = self.reached(information, trials, questions)[self.name]
         return reached <= self.value if self.name == "width" else reached >= self.value
 
 
@@ -143,13 +155,15 @@ def plan(
     width : float, optional
         Desired width of the credible interval, in units of the metric.
     prob_correct : float, optional
-        Desired probability that the better of two systems has the higher posterior mean, strictly
-        between 0.5 and 1. It may have it by very little. Default: 0.9 for two systems, and for one
+        Desired probability that the better of two systems (that with the higher assumed mean) has
+        the higher posterior mean, strictly between 0.5 and 1; by very little, perhaps. Default: 0.9
+        for two systems, and for one
         a width of a tenth of the range of the metric. Give one of the three goals.
     prob_ahead : float, optional
         Desired probability that the interval of the difference lies on the side of the better of
         two systems, strictly between 0 and 1; it takes many more questions. With ``ci_prob=0.95``
-        `bayesatk.compare` then declares that system ahead.
+        `bayesatk.compare` then declares that system ahead; with single trials it decides by the
+        interval on questions like these, and so does the plan, whatever the target.
     target : {"population", "questions"}
         ``"population"``: the mean over questions like these; ``"questions"``: over these questions.
     trials : sequence of int
@@ -157,10 +171,10 @@ def plan(
     ci_prob : float
         Probability of the interval.
     correlation : float, optional
-        Correlation of the two systems' difficulties over questions, in [0, 1): the larger it is,
-        the more certain their difference. Default: of a pilot of both, that of its joint draws, as
-        `bayesatk.compare` has them; else 0, as if each had its own questions, which gives more
-        questions than necessary.
+        Correlation of the two systems' difficulties over the questions, which are the same for
+        both, in [0, 1): the larger it is, the more certain their difference. Default: of a pilot of
+        both, that of its joint draws, as `bayesatk.compare` has them; else 0, which gives more
+        questions than a larger one.
     scores : sequence of float, optional
         Scores of categories, for stated difficulties: ``mean`` is then one probability for each.
     system : label or collection of labels, optional
@@ -190,9 +204,12 @@ def plan(
     -----
     Preposterior analysis in closed form: expected posterior variances over the counts to come, with
     the uncertainty of the difficulty distribution from its Fisher information and the prior; the
-    posterior is taken to be normal. With the true difference d, the expected sd s of its posterior
-    and the quantile z of the interval, ``prob_correct`` is Phi(abs(d) / s), and ``prob_ahead`` is
-    Phi(abs(d) / s - z), the power of a test. Each draw of a pilot has its own difficulty family. If
+    posterior is taken to be normal. The planned questions are new, so that with the true difference
+    d its posterior mean varies with the expected sd s of its posterior for questions like these.
+    ``prob_correct`` is Phi(abs(d) / s) and, with the sd u of the posterior that decides (s itself;
+    with ``target="questions"`` and two trials or more, the sd for these questions) and the quantile
+    z of the interval, ``prob_ahead`` is Phi((abs(d) - z u) / s). Stated difficulties have one d; of
+    a pilot probabilities are averages over draws of its posterior, each with its own d. If
     there are over 1000 possible counts of categories, some are drawn. Seeds are fixed, so equal
     arguments give equal plans, accurate to a few per cent.
 
@@ -216,6 +233,14 @@ def plan(
     >>> table = bayesatk.table(needed, "plan")
     >>> table[["trials", "questions", "total"]].values.tolist()
     [[1.0, 367.0, 367.0], [4.0, 174.0, 696.0]]
+
+    By hand: single trials of 1000 questions have s = sqrt((0.6 0.4 + 0.65 0.35) / 1000) = 0.0216,
+    and Phi(0.05 / 0.0216 - 1.96) = 0.64.
+
+    >>> pair = {"a": (0.6, 0.3), "b": (0.65, 0.3)}
+    >>> row = bayesatk.table(plan(pair, "pass@1", prob_ahead=0.64, trials=[1]), "plan").iloc[0]
+    >>> bool(980 < row["questions"] < 1020)
+    True
     """
     parsed_metric = _one_metric(metric)
     pilot = _pilot_of(source, parsed_metric, system)
@@ -242,11 +267,17 @@ def plan(
     }  # fmt: skip
     sentences = [goal.words(not stated)]
     sentences += assumptions(pilot, parsed_metric, target, ci_prob, correlation, by_default)
-    if not np.isfinite(table["total"]).all():
+    out_of_reach = ~np.isfinite(table["total"])
+    if out_of_reach.any():
         values = assumed_values(pilot, parsed_metric) or {}
         equal = goal.name != "width" and len({*values.values()}) == 1
-        sentences.append(_EQUAL if equal else _OUT_OF_REACH)
+        unidentified = table["width"].isna()
+        sentences += [_UNIDENTIFIED] * bool(unidentified.any())
+        further = bool((out_of_reach & ~unidentified).any())
+        sentences += [_EQUAL if equal else _OUT_OF_REACH] * further
     sentences += [_RAISED] * bool((table["questions"] == _QUESTIONS_MIN).any())
+    if isinstance(pilot, Fit):
+        sentences += noted(Result.of(pilot).notes_on())
     group = analysis_group(table, ["trials"], attrs, sentences=sentences)
     if isinstance(pilot, Fit):
         return with_analysis(Result.of(pilot).tree, "plan", plan=group)
@@ -261,8 +292,8 @@ def _table(pilots: Sequence[Pilot], goal: _Goal, trials: Sequence[int]) -> pd.Da
         information, questions = information_of(pilots, n), float("inf")
         achieved = dict.fromkeys(_GOALS, np.nan)
         if information:
-            questions = _smallest_number(goal, information)
-            achieved = goal.reached(information, min(questions, _QUESTIONS_MAX))
+            questions = _smallest_number(goal, information, n)
+            achieved = goal.reached(information, n, min(questions, _QUESTIONS_MAX))
         rows.append({"trials": n, "questions": questions, "total": questions * n, **achieved})
     table = pd.DataFrame(rows)
     total = table["total"]
@@ -301,35 +332,6 @@ def _pilot_of(source: object, metric: Metric, system: object) -> object:
     return result_of_systems(fit, fit.positions(system))
 
 
-def expected_widths(
-    pilot: Result, system: int, metric: Metric, target: str, sizes: Sequence[tuple[int, int]]
-) -> list[float]:
-    """Return the expected width of an interval for each size (trials, questions).
-
-    Parameters
-    ----------
-    pilot : Result
-        With partial pooling, and without groups.
-    system : int
-        Position of the system.
-    metric : Metric
-    target : {"questions", "population"}
-    sizes : sequence of (int, int)
-
-    Returns
-    -------
-    list of float
-        NaN where single trials do not identify how questions differ.
-    """
-    goal = _Goal("width", 0.0, TARGETS.index(target), pilot.ci_prob, 0.0)
-    source = [Pilot.of(pilot, system, metric)]
-    planned = [(information_of(source, trials), questions) for trials, questions in sizes]
-    return [
-        goal.reached(information, questions)["width"] if information else float("nan")
-        for information, questions in planned
-    ]
-
-
 def _checked_goal(
     goals: Mapping[str, float], target: int, ci_prob: float, correlation: float, systems: int
 ) -> _Goal:
@@ -362,9 +364,9 @@ def _checked_goal(
     return _Goal(name, value, target, ci_prob, correlation)
 
 
-def _smallest_number(goal: _Goal, information: InformationByDraw) -> float:
+def _smallest_number(goal: _Goal, information: InformationByDraw, trials: int) -> float:
     """Smallest number from `_QUESTIONS_MIN` on that meets the goal; infinite beyond the largest."""
-    met = partial(goal.met, information)
+    met = partial(goal.met, information, trials)
     if not met(_QUESTIONS_MAX):
         return float("inf")
     numbers = range(_QUESTIONS_MIN, _QUESTIONS_MAX)
