@@ -1,19 +1,25 @@
 """Scored categories through evaluate, sample and verify."""
 
 import json
+from dataclasses import replace
 
 import arviz as az
 import numpy as np
 import pytest
 import xarray as xr
 from scipy.special import ndtr
+from scipy.stats import beta
 
 import bayesatk as bk
 from bayesatk.core.numerics import importance
+from bayesatk.core.pooling.states import States
+from bayesatk.core.program.laws import CategoryLaw
+from bayesatk.core.program.observations import Categories
 from bayesatk.core.question.categorical import category_finite, category_moments
 from bayesatk.metrics import grid
-from bayesatk.metrics.category_credit import CategoryCredit
+from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit
 from bayesatk.posterior import model
+from bayesatk.priors.fields import Fields
 from tests.conftest import FALSE_ALARM
 
 SCORES = {"fail": 0.0, "part": 0.5, "pass": 1.0}
@@ -385,6 +391,27 @@ def test_a_constant_worth_is_exact(worth) -> None:
     assert credit.predictive(1.0 + p, scores) == 0.3
     assert category_finite(credit, [1, 2, 3], scores) == 0.3
     assert [float(one) for one in category_moments(credit, 1.0 + p, scores)] == [0.3, 0.0]
+
+
+def test_third_cumulants_are_those_of_betas_up_to_the_ends_of_the_scale() -> None:
+    law = CategoryLaw((0.0, 0.5, 1.0), Fields(()), (1.0, 1.0, 2.0))
+    observation = Categories(
+        law, States(np.zeros((1, 3)), np.zeros((1, 3)), np.ones(1), np.zeros(1, int))
+    )
+    top = np.array([0.0, 0.0, 1.0])
+    judged = [ScoredCredit(CategoryCredit(k), top) for k in (1, 10_000)]
+    (share, surely) = observation.cumulants(judged, np.zeros((1, 0)), np.zeros((1, 1)))[0, 0, 0]
+    assert share == pytest.approx([1 / 2, 1 / 20, 0.0])  # Beta(2, 2)
+    law = replace(law, shape=(1.0, 1.0, 8.0))
+    share, surely = replace(observation, law=law).cumulants(
+        judged, np.zeros((1, 0)), np.zeros((1, 1))
+    )[0, 0, 0]
+    mean, variance, skew = beta(8, 2).stats("mvs")
+    assert share == pytest.approx([mean, variance, skew * variance**1.5])
+    # Of 10,000 trials one is in the top category but with a probability of 1e-29 or so.
+    assert surely[0] == 1.0
+    assert 0.0 < surely[1] < 1e-20
+    assert -surely[1] <= surely[2] <= 0.0  # E x^3 <= E x^2 of what is missing from 1
 
 
 @pytest.mark.long

@@ -20,8 +20,8 @@ from scipy.special import expit
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Ints, Rng
 from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
-from bayesatk.core.numerics.elliptical import systematic_resample
 from bayesatk.core.numerics.points import WeightedPoints
+from bayesatk.core.numerics.weights import at_equal_steps
 from bayesatk.core.pooling.states import Terms
 from bayesatk.core.program.weighted_points import on_lattice
 from bayesatk.core.question.ballot import (
@@ -535,7 +535,7 @@ class Pooled(VotePosterior):
         )
         assert right.p is not None
         number = min(size, _SHARE_DRAWS)
-        point = rng.permutation(systematic_resample(wrong.points.weight, number, rng))
+        point = rng.permutation(at_equal_steps(wrong.points.weight, number, rng.random()))
         chain = rng.permutation(size) % number
         values = self._at_questions(ks, right.p, point, chain, rng)
         if self.model.resampled:

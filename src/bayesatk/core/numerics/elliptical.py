@@ -46,19 +46,6 @@ def elliptical_slice_step(
         angle[active] = rng.uniform(low[active], high[active])
 
 
-def systematic_resample(share: Array, size: int, rng: Rng) -> Indices:
-    """Draw indices with these probabilities by systematic resampling.
-
-    Examples
-    --------
-    >>> systematic_resample(np.array([0.5, 0.0, 0.5]), 4, np.random.default_rng(1)).tolist()
-    [0, 0, 2, 2]
-    """
-    cumulative = np.cumsum(share)
-    position = (np.arange(size) + rng.random()) / size * cumulative[-1]
-    return np.asarray(np.minimum(np.searchsorted(cumulative, position), len(share) - 1))
-
-
 def effective_sample_size(draws: Array) -> float:
     """Effective number of independent draws of several chains.
 

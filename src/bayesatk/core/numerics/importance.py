@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import gammaincinv, gammaln, logsumexp, ndtri
 
 from bayesatk._tools.arrays import Array, Indices
-from bayesatk.core.numerics.weights import normalised, pareto_shape
+from bayesatk.core.numerics.weights import at_equal_steps, normalised, pareto_shape
 
 POINTS_PER_ROUND = 1024  # of every tempering round
 FINAL_POINTS = 4096  # of the posterior, before doubling
@@ -263,30 +263,30 @@ class StudentMixture:
         It starts with equal kernels at points along the longest axis. Every scale matrix is shrunk
         towards the overall one, so that no kernel collapses, and a wide kernel is added.
         """
-        size, cumulative = points.shape[1], np.cumsum(weight)
+        size = points.shape[1]
         number = (
             _MAX_KERNELS
             if size < _SINGLE_KERNEL_DIMENSION or number_of_points >= _SEVERAL_KERNELS_POINTS
             else 1
         )
-        # As many equally weighted points as a round has are informative enough, and cheaper.
-        steps = (np.arange(number_of_points) + 0.5) / number_of_points * cumulative[-1]
-        points = points[np.searchsorted(cumulative, steps)]
+        # As many equal draws as a round has are informative enough, most of few distinct points.
+        distinct, times = np.unique(at_equal_steps(weight, number_of_points), return_counts=True)
+        points, share = points[distinct], times / number_of_points
         # Standardised: raw products would cancel where points are far from 0 but close together.
-        centre = points.mean(axis=0)
-        unit = np.sqrt(points.var(axis=0) + 1e-10)
+        centre = share @ points
+        unit = np.sqrt(share @ (points - centre) ** 2 + 1e-10)
         z = (points - centre) / unit
-        overall = z.T @ z / number_of_points + _RIDGE * np.eye(size)
+        overall = (z.T * share) @ z + _RIDGE * np.eye(size)
         longest = np.linalg.eigh(overall * unit * unit[:, None])[1][:, -1]
         order = np.argsort((unit * z) @ longest)
-        starts = order[((np.arange(number) + 0.5) / number * number_of_points).astype(int)]
+        starts = order[at_equal_steps(share[order], number)]
         width = (4.0 / ((size + 2.0) * number)) ** (1.0 / (size + 4.0))
         root = np.tile(width * np.linalg.cholesky(overall), (number, 1, 1))
         mixture = cls(np.full(number, 1.0 / number), z[starts], root)
-        products = (z[:, :, None] * z[:, None, :]).reshape(number_of_points, -1)
+        products = (z[:, :, None] * z[:, None, :]).reshape(len(z), -1)
         for _ in range(_EM_STEPS):
             responsibility = mixture._densities(z)
-            responsibility /= responsibility.sum(axis=0)
+            responsibility *= times / responsibility.sum(axis=0)
             total = responsibility.sum(axis=1)
             inverse = 1.0 / np.maximum(total, 1e-9)
             mean = inverse[:, None] * (responsibility @ z)

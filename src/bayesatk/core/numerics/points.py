@@ -13,16 +13,13 @@ import numpy as np
 from scipy.special import gammaln, stdtrit
 
 from bayesatk._tools.arrays import Array, Indices
-from bayesatk.core.numerics.elliptical import (
-    effective_sample_size,
-    elliptical_slice_step,
-    systematic_resample,
-)
+from bayesatk.core.numerics.elliptical import effective_sample_size, elliptical_slice_step
 from bayesatk.core.numerics.importance import (
     ImportanceSample,
     adaptive_importance_sampling,
     refined_if_needed,
 )
+from bayesatk.core.numerics.weights import at_equal_steps
 
 LogDensity = Callable[[Array], Array]
 _DEGREES_OF_FREEDOM = 6.0  # of the Student t proposal around the mode
@@ -98,10 +95,8 @@ class WeightedPoints:
         if len(self.weight) <= size or (self.method == "quadrature" and not lattice):
             return self
         order = _serpentine_order(self.theta, self.weight, int(np.sqrt(size)))
-        cumulative = np.cumsum(self.weight[order])
-        steps = (np.arange(size) + 0.5) / size * cumulative[-1]
         sampled_points, times = np.unique(
-            order[np.searchsorted(cumulative, steps)], return_counts=True
+            order[at_equal_steps(self.weight[order], size)], return_counts=True
         )
         weight, features = times / size, self._features(size)
         chosen_features = features[sampled_points]
@@ -269,7 +264,7 @@ def elliptical_slice_posterior(
     """Draws by elliptical slice sampling of chains that start at some of the weighted points."""
     rng = np.random.default_rng(seed)
     scale_root = _SLICE_SCALE * root
-    start = weighted.theta[systematic_resample(np.sqrt(weighted.weight), _CHAINS, rng)]
+    start = weighted.theta[at_equal_steps(np.sqrt(weighted.weight), _CHAINS, rng.random())]
     deviation = (start - mode) @ np.linalg.inv(scale_root).T
 
     def log_ratio_of(_: Indices, deviations: Array) -> Array:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesatk._tools.arrays import Array
+from bayesatk._tools.arrays import Array, Indices
 
 
 def normalised(logs: Array) -> Array:
@@ -18,6 +18,22 @@ def normalised(logs: Array) -> Array:
     """
     weight = np.exp(logs - logs.max())
     return np.asarray(weight / weight.sum())
+
+
+def at_equal_steps(weight: Array, size: int, first: float = 0.5) -> Indices:
+    """Return indices of points at equal steps of their cumulative weight; (size,).
+
+    Where `first`, the place of the first in its step, is a uniform random number, this is
+    systematic resampling: each point is expected as often as its weight says.
+
+    Examples
+    --------
+    >>> at_equal_steps(np.array([0.5, 0.0, 0.5]), 4).tolist()
+    [0, 0, 2, 2]
+    """
+    cumulative = np.cumsum(weight)
+    step = (np.arange(size) + first) / size * cumulative[-1]
+    return np.asarray(np.minimum(np.searchsorted(cumulative, step), len(weight) - 1))
 
 
 def total_moments(weight: Array, mean: Array, variance: ArrayLike = 0.0) -> tuple[Any, Any]:

@@ -487,15 +487,16 @@ class Categories(Observation):
         With distances a and b of the mean from the two scores, variance v and Beta parameters that
         sum to $T = a b / v - 1$,
 
-        .. math:: \kappa_3 = \frac{2 v^2 (b - a) (T + 1)}{a b (T + 2)}.
+        .. math:: \kappa_3 = \frac{2 v (b - a)}{T + 2}.
         """
         alpha = self.law.alpha(theta, offset)
         mean, variance = judged_moments(metrics, alpha[:, :, None] + self.states.evidence)
         ends = np.array([[metric.scores.min(), metric.scores.max()] for metric in metrics]).T
         below, above = np.maximum(mean - ends[0], 0.0), np.maximum(ends[1] - mean, 0.0)
-        total = np.maximum(below * above / np.maximum(variance, PROBABILITY_FLOOR) - 1.0, 0.0)
-        scale = np.maximum(below * above, PROBABILITY_FLOOR)
-        third = 2.0 * variance**2 * (above - below) / scale * (total + 1.0) / (total + 2.0)
+        positive_variance = np.maximum(variance, PROBABILITY_FLOOR)
+        # A mean that is an end to double precision leaves a product of zero, less than the variance.
+        total = np.maximum(below * above / positive_variance - 1.0, 0.0)
+        third = 2.0 * variance * (above - below) / (total + 2.0)
         return np.stack([mean, variance, third], axis=-1)
 
     @override
