@@ -82,10 +82,10 @@ def _sentence(
     amounts = [f"{row[key]:.4g}{f' {unit}' * bool(unit)}" for key in ("mean_system", "mean_other")]
     times = f" (no ratio, because {second} may cost nothing)"
     if row["ratio_median"] == row["ratio_median"]:
-        times = (
-            f", {row['ratio_median']:.3g} times as much ({100 * fit.ci_prob:g}% interval "
-            f"{row['ratio_lower']:.3g} to {row['ratio_upper']:.3g})"
+        median, low, high = (
+            f"{row[f'ratio_{name}']:#.3g}".rstrip(".") for name in ("median", "lower", "upper")
         )
+        times = f", {median} times as much ({100 * fit.ci_prob:g}% interval {low} to {high})"
     cheaper, chance = (first, row["prob_greater"]) if row["mean"] <= 0.0 else (
         second, 1.0 - row["prob_greater"]
     )  # fmt: skip

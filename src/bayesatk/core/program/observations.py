@@ -494,7 +494,7 @@ class Categories(Observation):
         ends = np.array([[metric.scores.min(), metric.scores.max()] for metric in metrics]).T
         below, above = np.maximum(mean - ends[0], 0.0), np.maximum(ends[1] - mean, 0.0)
         positive_variance = np.maximum(variance, PROBABILITY_FLOOR)
-        # A mean that is an end to double precision leaves a product of zero, less than the variance.
+        # A mean that is an end to double precision has a product of 0, less than its variance.
         total = np.maximum(below * above / positive_variance - 1.0, 0.0)
         third = 2.0 * variance * (above - below) / (total + 2.0)
         return np.stack([mean, variance, third], axis=-1)
