@@ -207,9 +207,7 @@ def test_a_remedy_is_the_whole_command(tmp_path, monkeypatch) -> None:
     assert lines[2] == (
         "   bayesatk evaluate 'my runs.csv' -m pass@1 --wide --column 'outcome=a b,c'"
     )
-    assert lines[3::2] == [
-        "2. If each is a trial:", "3. If the marks are in 'a b':", "4. If the marks are in 'c':"
-    ]  # fmt: skip
+    assert lines[3::2] == ["2. If each is a trial:"]
     for line in lines[2::2]:
         assert run(*shlex.split(line)[1:]).exit_code == 0, line
     (tmp_path / "s.csv").write_text("q,score\nx,0.5\ny,1\n")

@@ -828,6 +828,8 @@ REFUSED = {
     "one error names all that is not clear": (
         "alpha,beta,gamma  x,y,0.5", {}, "one outcome column.*and one question column",
         "if all rows are trials of one question.*columns=\\{'question': '\\(one\\)', 'outcome': "),
+    "a leaderboard": ("model,mmlu,gsm8k  A,71.2,55.0  B,65.3,60.1  C,80.1,77.7", {},
+                      "each row is of another 'model', as in a leaderboard"),
     "a board of a game": ("x,o,winner  A,B,X", {}, "one outcome column.*one question column"),
     "two ids": ("task_id,sample_id,passed  a,b,1", {}, "several could be it"),
     "a number and a name that agree": ("id,task,success  0,t0,1  1,t0,0  2,t1,1", {},
@@ -898,7 +900,7 @@ REFUSED = {
                                      "names in one row; 'a', 'b' are there more than once"),
     "merged cells": ("model,task,passed  a,x,1  ,y,0", {}, "row 3 has none.*fill it down"),
     "rows written again": ("id,trial,passed  x,0,1  x,1,0  x,0,1  x,1,0", {},
-                           "2 rows repeat an earlier one: 2 with the same.*drop_duplicates"),
+                           "2 rows repeat an earlier one: 2 with the same.*awk"),
     "rows that contradict earlier ones": ("id,trial,passed  x,0,1  x,1,0  x,0,1  x,1,1", {},
                                           "1 with the same outcome, 1 with another. Remove"),
     "records at two places": (

@@ -200,6 +200,19 @@ def test_the_command_line_has_exit_codes_and_its_own_words(tmp_path):
     assert "--empty-output missing" in " ".join(run("doctor", RECORDS / "harbor").output.split())
 
 
+def test_each_proposal_is_followed_by_what_it_reads(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("question,a,b\nx,1,0\ny,1,1\nz,1,0\n")
+    said = run("doctor", path).output.splitlines()
+    found = {said[n].split("wide.csv ")[1]: said[n + 1].strip() for n, line in enumerate(said)
+             if line.strip().startswith("bayesatk doctor")}  # fmt: skip
+    assert found == {  # by hand: a has 3 of 3, b 1 of 3
+        "--wide --column outcome=a,b": "reads 3 questions x 1 trial x 2 systems: a 100%, b 33% right",
+        "--column outcome=a,b": "reads 3 questions x 2 trials: 67% right",
+    }
+    assert "(reads 3 questions x 2 trials: 67% right)" in str(bk.checks.inspect_source(path))
+
+
 @pytest.mark.parametrize("ending", [".nc", ".zarr"])
 def test_a_saved_result_is_checked(tmp_path, ending):
     fit = bk.evaluate([[1, 0], [1, 1]], "bayes", pooling="none", draws=4, rng=1)

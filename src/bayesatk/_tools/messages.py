@@ -10,6 +10,7 @@ from typing import Literal
 
 # Warnings name the line outside this folder from which the library was called.
 PACKAGE = str(Path(__file__).parents[1])
+READS = " (reads "  # begins what files would hold after the arguments in front of it
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from bayesatk._tools.messages import Argument, Message, source_of
+from bayesatk._tools.messages import READS, Argument, Message, source_of
 from bayesatk._tools.words import printable
 from bayesatk.io.load_options import RENAMED, as_option
 
@@ -89,36 +89,39 @@ def with_commands(message: object, offered: Collection[str]) -> str:
     """Write a message with each remedy as a whole command, on a line of its own.
 
     A remedy is what follows a colon: arguments that are options of the command, which are added to
-    those that were typed. Several remedies are numbered.
+    those that were typed. Several remedies are numbered; below each stands what it would read.
     """
     pieces = message.args if isinstance(message, Message) else [str(message)]
     runs: list[list[Any]] = [
         [*run] for _, run in groupby(pieces, lambda piece: isinstance(piece, Argument))
     ]
-    parts, text = list[tuple[str, str]](), ""  # a text and the command that it introduces
+    # A text, the command that it introduces, and what the command would read.
+    parts, text = list[tuple[str, str, str]](), ""
     for run, following in zip(runs, [*runs[1:], ["."]], strict=True):
         if not isinstance(run[0], Argument):
+            if parts and not text and str(run[0]).startswith(READS):
+                parts[-1] = (*parts[-1][:2], f"   {str(run.pop(0)).strip(' ()')}")
             text += "".join(map(str, run))
             continue
         written = " ".join(_written(argument, offered) for argument in run)
-        is_whole = text.endswith(": ") and str(following[0]).startswith((".", ";"))
+        is_whole = text.endswith(": ") and str(following[0]).startswith((".", ";", READS))
         is_whole &= all(argument.value is not None for argument in run) and _are_words(written)
         command = _TYPED.get().with_options(shlex.split(written)) if is_whole else ""
         if command and sorted(shlex.split(command)) != sorted(
             shlex.split(_TYPED.get().with_options([]))
         ):
-            parts.append((text, command))
+            parts.append((text, command, ""))
             text = ""
         else:
             text += written
     lines = list[str]()
-    for number, (introduction, command) in enumerate(parts, 1):
+    for number, (introduction, command, reading) in enumerate(parts, 1):
         introduction = _begun(introduction) if lines else introduction
         if len(parts) > 1:
             *before, condition = re.split(r"(?<=[.?:]) (?=\w)", introduction.strip())
             lines += [" ".join(before)] * bool(before)
             introduction = f"{number}. {condition[0].upper()}{condition[1:]}"
-        lines += [introduction.strip(), f"   {command}"]
+        lines += [introduction.strip(), f"   {command}", reading]
     return "\n".join(filter(None, map(printable, [*lines, _begun(text) if lines else text])))
 
 

@@ -522,8 +522,9 @@ def _same_again(tables: Sequence[Columns], key: Ints, repeated: Flags) -> str:
     words += f"{len(again) - same} with another. "
     if same < len(again):
         return words
-    data = "pandas.read_csv(FILE)" if tables[0].of_file else "data"
-    return f"{words}In Python leave them out, bayesatk.tally({data}.drop_duplicates()). "
+    if not tables[0].of_file:
+        return f"{words}Leave them out, bayesatk.tally(data.drop_duplicates()). "
+    return f"{words}Keep each row once, as awk '!seen[$0]++' FILE > once.csv does. "
 
 
 def _table_and_row(tables: Sequence[Columns], row: int) -> tuple[Columns, int]:

@@ -112,9 +112,12 @@ def unclear_roles(
         hints += f"Each of {systems[0]!r} has as many rows of every question. "
         roles["system"] = systems[0]
     proposed = {role: roles[role] for role in roles if role not in known}
-    selected = [Argument("where", where)] * bool(where)
     readings = [
-        Reading({**proposed, **reading.columns}, reading.when, (*reading.beside, *selected))
+        Reading(
+            {**proposed, **reading.columns},
+            reading.when,
+            (*reading.beside, *[Argument("where", where)] * bool(where)),
+        )
         for reading in readings
     ]
     readings += [
@@ -127,6 +130,8 @@ def unclear_roles(
     naming = f"{hints}Name {'them' if len(unclear) > 1 else 'it'}: "
     if of_file and "outcome" in unclear and (within := _lists_of_records(sample, marked, unclear)):
         naming, ways = f"Marks are in {shown(marked, 160)[1:-1]}, within lists: ", within
+    else:
+        _refuse_leaderboard(sample, readings[0], columns_of(roles, "system"))
     proposed = {role: name for role, name in {**known, **readings[0].columns}.items()
                 if name is not ...}  # fmt: skip
     unused = [name for name in free if name not in columns_of(proposed, *proposed)]
@@ -138,6 +143,17 @@ def unclear_roles(
         *alternatives(ways), ".",
         *[piece for doubt in doubts for piece in (" As proposed, ", *doubt)],
     )  # fmt: skip
+
+
+def _refuse_leaderboard(sample: Sample, reading: Reading, system: Labels) -> None:
+    """Refuse scores with a row for each system, which are no trials of one question."""
+    is_scored = reading.columns.get("question") == ONE and "outcome" in reading.columns
+    if is_scored and system and sample.tell_apart(system):
+        raise OutcomeError(
+            f"a table must have a row for each question or trial; each row is of another "
+            f"{shown(system)[1:-1]}, as in a leaderboard. Give the outcome of every trial, or the "
+            "numbers of trials and successes of every question."
+        )
 
 
 def _rows_that_are_meant(
@@ -238,9 +254,11 @@ def _readings(
     if len(columns) > 1 and all(is_measure(stem.rstrip("_ -")) for stem in stems):
         words += "Marks of several raters are not independent trials; read one, or average them. "
         return words, _each(columns, "marks")
-    if len(marked) > 1 and not any(map(is_outcome_name, marked)):
-        columns = [name for name in free if name in marked or (  # all of one mark
+    if marked and not any(map(is_outcome_name, marked)):  # others may be all right or all wrong
+        columns = [name for name in free if name in marked or (
             sample.are_marks(name, in_lists=True) and len(sample.distinct(name)) == 1)]  # fmt: skip
+    if len(marked) == 1 < len(columns) < len(free):
+        columns = marked
     return words, _readings_of(sample, columns, "marks" if marked else "scores", roles, of_file)
 
 
@@ -290,7 +308,7 @@ def _readings_of(
     fields = Counter(str(name).rpartition(".")[2] for name in columns if "." in str(name))
     readings += [Reading({"outcome": field}, "each object is a system", wide)
                  for field, objects in fields.items() if objects > 1 and of_file]  # fmt: skip
-    return judged + readings + each * (not readings or len(columns) <= _MAX_ALTERNATIVES)
+    return judged + readings + each * (not readings or "system" in roles)
 
 
 def _has_several_rows_each(sample: Sample, roles: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from bayesatk._tools.arrays import Ints
+from bayesatk._tools.messages import READS, Argument
 from bayesatk._tools.words import by_same_text
 from bayesatk.comparison.checks.trials import check_trials
 from bayesatk.core.question.observed import largest_observed_k
@@ -20,7 +22,7 @@ from bayesatk.data.columns import Picked
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.roles import COUNTS, ROLES, Sample, as_tuple, columns_named, usual_columns
-from bayesatk.data.validation import OutcomeError, Scores, number_of
+from bayesatk.data.validation import OutcomeError, Scores, number_of, shown
 from bayesatk.io.load import find_files, load, read_outcomes, reads_files, with_typed_options
 from bayesatk.io.load_options import LoadOptions, as_option
 from bayesatk.io.log_rows import ReadOptions
@@ -153,7 +155,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
         {**_DEFAULTS, **options_of_load, "missing": "ignore", "more": typed_options}, LoadOptions
     )
     kinds: dict[str, list[str]] = {}
-    data = error = long = None
+    data = error = long = inputs = None
     scale: Scores = {}
     columns = {}
     with warnings.catch_warnings(record=True) as caught:
@@ -169,6 +171,9 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
             data, long, scale = read_outcomes(source, arguments)
         except OutcomeError as refusal:
             error = refusal
+    max_bytes = 1 << 24  # of files that are read again for every proposal
+    if error and inputs and sum(file.path.stat().st_size for file in inputs.sources) <= max_bytes:
+        error = _with_readings(error, source, arguments)
     doubts = [caught_warning.message for caught_warning in caught]
     if data is None or long is None:
         return SourceReport(kinds, error=error, doubts=tuple(doubts), columns=columns)
@@ -178,6 +183,54 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     command = _command(source, options, data, metrics)
     doubts += by_same_text(data.systems, _doubts(data) + _of_trials(long, scale, data))
     return SourceReport(kinds, data, error, tuple(doubts), metrics, command, columns)
+
+
+def _with_readings(
+    error: OutcomeError, source: object, arguments: Mapping[str, Any]
+) -> OutcomeError:
+    """Return a refusal with what the files would hold after each of its proposals."""
+    pieces: list[Any] = []
+    for is_argument, run in groupby(error.args, lambda piece: isinstance(piece, Argument)):
+        proposal = [*run]
+        pieces += proposal
+        changes = {piece.name: piece.value for piece in proposal} if is_argument else {}
+        if not changes or None in changes.values() or "Ellipsis" in repr(changes):
+            continue
+        proposed = {**arguments, **changes}
+        for name in {"columns", "where"} & changes.keys():
+            proposed[name] = {**(arguments[name] or {}), **changes[name]}
+        with warnings.catch_warnings(), suppress(OutcomeError, FileNotFoundError):
+            warnings.simplefilter("ignore")
+            data = read_outcomes(proposed.pop("source", source), proposed)[0]
+            pieces.append(f"{READS}{_in_words(data)})")
+    return OutcomeError(*pieces)
+
+
+def _in_words(data: Outcomes) -> str:
+    """Return the numbers of questions, trials and systems, and the mean score of each system.
+
+    Examples
+    --------
+    >>> from bayesatk.data.tally import tally
+    >>> _in_words(tally({"a": [[0, 1], [1, 1]], "b": [[0, 1], [0, 0]]}))
+    '2 questions x 2 trials x 2 systems: a 75%, b 25% right'
+    """
+    trials = data.trials.values
+    questions, most = trials.shape[1], int(trials.max())
+    least = f"{trials.min()} to " * bool(np.ptp(trials))
+    sizes = f"{questions} question{'s' * (questions > 1)} x {least}{most} trial{'s' * (most > 1)}"
+    counts = data.dataset["count"].sum("question").transpose("system", "category").values
+    means = counts @ data.dataset["score"].values / counts.sum(axis=1)
+    written = [f"{mean:.0%}" if data.right_or_wrong else f"{mean:.4g}" for mean in means]
+    word = " right" if data.right_or_wrong else " on average"
+    if len(written) == 1:
+        return f"{sizes}: {written[0]}{word}"
+    max_systems = 4  # on a line
+    named = [
+        f"{shown(name)[1:-1]} {mean}" for name, mean in zip(data.systems, written, strict=True)
+    ]
+    more = f" and {len(named) - max_systems} more" * (len(named) > max_systems)
+    return f"{sizes} x {len(named)} systems: {', '.join(named[:max_systems])}{more}{word}"
 
 
 def _of_result(path: Path) -> SourceReport:
