@@ -227,9 +227,18 @@ class Reading(FileOptions):
     group
         Column with the group of every question, such as its domain.
     where
-        Rows to read: --where profile=careful, or one of several values: profile=careful,plain.
+        Rows to read: --where profile=careful, or one of several values: profile=careful,plain;
+        all rows but those of a value: 'task=!TOTAL'.
+    ignore
+        Column that is passed over; repeat it for several.
+    records
+        Path of the records in a JSON document, or within each line: output.runs.
+    same_system
+        Treatment of a second file or log of a system.
     wide
         Tables have a column for each system.
+    success
+        Rule for success: --success 'score >= 0.5'.
     better
         Which scores are better; lower: seconds, errors, costs.
     truth
@@ -240,8 +249,6 @@ class Reading(FileOptions):
 
     Questions and trials
     --------------------
-    success
-        Rule for success: --success 'score >= 0.5'.
     covariate
         Column with a property of every question, on which success depends.
     weight
@@ -257,12 +264,8 @@ class Reading(FileOptions):
 
     Tables and files
     ----------------
-    ignore
-        Column that is passed over; repeat it for several.
     missing_question
         Treatment of rows without a question.
-    records
-        Path of the records in a JSON document, or within each line: output.runs.
     format
         Format of the files, if names do not show it.
     strict
@@ -282,8 +285,6 @@ class Reading(FileOptions):
         Keep the answers in logs, for votes.
     question_key
         What identifies a question in logs.
-    same_system
-        Treatment of a second log of a system.
     empty_output
         Treatment of wrong trials without output, or with a failed call.
     """

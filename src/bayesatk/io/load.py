@@ -53,8 +53,8 @@ from bayesatk.io.sources import (
 from bayesatk.io.table_files import (
     FolderTables,
     blocks_of,
-    doubt_parts,
     folder_name,
+    refuse_parts,
     with_run_labels,
     with_system,
 )
@@ -286,7 +286,7 @@ def read_outcomes(source: object, arguments: dict[str, Any]) -> tuple[Outcomes, 
         if inputs.are_logs:
             request = request.of_logs()
         else:
-            long = doubt_parts(long, scale, inputs.sources)
+            refuse_parts(long, inputs.sources)
         long = note_uneven(long, scale)
         outcomes = finish(long, scale, missing, request, success, arguments["better"])
     sources = tuple((file.name, file.sha256) for file in inputs.sources)

@@ -47,10 +47,10 @@ from bayesatk.io.record_tables import (
 )
 from bayesatk.io.sources import Source
 
-# Names that tools give to parts or repetitions of one table, such as part-00000-of-00002.
+# Names of files that are parts or repetitions of one table, such as part-00000-of-00002, gpt_seed1.
 _PART_NAME = re.compile(
-    r"(^|[-_. ])(part|shard|chunk|split|batch|slice|run|seed|trial|repeat|epoch|rollouts?|samples?"
-    r"|results?|outputs?|outcomes?|data|train|test)?[-_. ]?\d+([-_. ]?of[-_. ]?\d+)?$",
+    r"(?:(.*?)[-_. ]+)??(?:part|shard|chunk|split|batch|slice|run|seed|trial|repeat|epoch|rollouts?"
+    r"|samples?|results?|outputs?|outcomes?|data|train|test)[-_. ]?\d+([-_. ]?of[-_. ]?\d+)?",
     re.IGNORECASE,
 )
 
@@ -277,28 +277,23 @@ def _pairs(table: Columns) -> list[tuple[Any, Any]]:
     return [(systems[i], questions[j]) for i, j in pairs]
 
 
-def doubt_parts(long: LongForm, scores: Scores, sources: Sequence[Source]) -> LongForm:
-    """Add a doubt if files that were read as systems may be parts or repetitions of one system.
-
-    The doubt is raised if their names differ only in numbers, and are usual names of parts or have
-    no question in common.
-    """
+def refuse_parts(long: LongForm, sources: Sequence[Source]) -> None:
+    """Refuse files as systems if their names are those of parts or repetitions of systems."""
     names = [source.plain.stem for source in sources]
-    if len(names) < 2 or list(long.systems) != names:  # one file, or systems that are named
-        return long
-    disjoint = bool((long.slots(scores).any(axis=-1).sum(axis=0) == 1).all())
-    same_but_numbers = len({re.sub(r"\d+", "0", name) for name in names}) == 1
-    if not same_but_numbers or not (disjoint or all(map(_PART_NAME.search, names))):
-        return long
-    text = f"each of {len(names)} files is a system, and their names differ in numbers alone"
-    common = re.split(r"[-_. ]?\d", names[0])[0] or sources[0].path.resolve().parent.name
-    remedy = Argument("source", {common or "system": _named_again(sources, disjoint)}, "load")
-    return long.doubted(f"{text}; are they of one system? Then name it: ", remedy, ".")
-
-
-def _named_again(sources: Sequence[Source], disjoint: bool) -> object:
-    """Return the folder or the files of the sources for a remedy, `...` if there are too many."""
-    first, *other_folders = {source.path.parent for source in sources}
-    if disjoint and not other_folders and sources[0].folder == first.name:
-        return str(first)
-    return [str(source.path) for source in sources] if len(sources) <= 5 else ...
+    parts = [_PART_NAME.fullmatch(name) for name in names]
+    named = {source.system for source in sources} != {None} or list(long.systems) != names
+    if len(names) < 2 or named or None in parts:
+        return
+    folder = sources[0].path.resolve().parent.name
+    files: dict[str, Any] = {}
+    for part, source in zip(parts, sources, strict=True):
+        system = (part and part[1]) or folder
+        files.setdefault(system, []).append(os.path.relpath(source.path))
+    numbered = (" with ", Argument("same_system", "trials")) if long.trial_labels else ()
+    raise OutcomeError(
+        "files without a column of systems must be called as their systems; "
+        f"{shown(names, 100)[1:-1]} are called as parts or runs. If they are of {len(files)} "
+        f"system{'s' * (len(files) > 1)}: ", Argument("source", files, "load"),
+        *numbered, "; if each is a system, name it: ",
+        Argument("source", {"NAME": "FILE"}, "load"), ".",
+    )  # fmt: skip
