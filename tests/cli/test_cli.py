@@ -499,8 +499,8 @@ def test_a_report_with_verification(runs, tmp_path) -> None:
 # ------------------------------------------------------------------ help and refusals
 
 COMMON = {
-    "metric", "system", "group", "missing", "score", "column", "where", "wide", "better", "truth",
-    "seed", "json", "output", "quiet",
+    "metric", "system", "group", "missing", "score", "column", "where", "ignore", "records", "wide",
+    "success", "same-system", "better", "truth", "seed", "json", "output", "quiet",
 }  # fmt: skip
 
 

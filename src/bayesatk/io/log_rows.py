@@ -214,7 +214,7 @@ def several_systems(subject: str, names: Iterable[object]) -> OutcomeError:
     """Return the error for one name that was given to several systems."""
     return OutcomeError(
         f"a file must not name several systems if you name one; {subject} has "
-        f"{shown(list(names))}. Give the path alone; if they are runs of one system, use ",
+        f"{shown(list(names))}. Give the path alone; if they are runs of one system: ",
         Argument("same_system", "trials"), ".",
     )  # fmt: skip
 
@@ -521,8 +521,8 @@ def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
     for first, row in in_later_logs if rows.options.same_system == "error" else ():
         raise OutcomeError(
             f"a system must be evaluated once; {shown(trials[row].system)} has "
-            f"{rows.place(first)} and again {rows.place(row)}. If each log holds further trials, "
-            "use ", Argument("same_system", "trials"),
+            f"{rows.place(first)} and again {rows.place(row)}. If each log holds further "
+            "trials: ", Argument("same_system", "trials"),
             "; if they are different systems, name them: ",
             Argument("source", {"a": "first.log", "b": "second.log"}, "load"), ".",
         )  # fmt: skip

@@ -261,7 +261,7 @@ class FolderTables:
                     "the tables of a folder must have the rows of a question of a system in one "
                     f"file, or number its trials in a column; question {shown(question)} of system "
                     f"{shown(system)} is in {earlier_source.name} and {source.name}. Take out a "
-                    "file that repeats another; if their rows are further trials, use ",
+                    "file that repeats another; or, if their rows are further trials: ",
                     Argument("same_system", "trials"), ".",
                 )  # fmt: skip
 
