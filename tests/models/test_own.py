@@ -8,6 +8,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
+from scipy.special import beta as beta_integral
 from scipy.stats import beta, betabinom, binom
 
 import bayesatk as bk
@@ -299,7 +300,9 @@ def test_fewer_draws_than_questions_are_judged_too() -> None:
     [
         (None, None),
         ("systems", "a: counts are improbable .* 0.250 .* where p expects 0.6"),
-        ("questions", "p fits the counts of its questions no better than those of others"),
+        ("questions", "a, b: p is unrelated to the counts"),
+        ("questions of b", "b: p is unrelated to the counts"),
+        ("no counts", "a, b: p is unrelated to the counts"),
     ],
 )
 def test_counts_that_p_makes_improbable_are_noted(change, finding) -> None:
@@ -307,14 +310,52 @@ def test_counts_that_p_makes_improbable_are_noted(change, finding) -> None:
     rng = np.random.default_rng(8)
     right = np.stack([[0, 2] * 20, [4, 2] * 20])
     p = rng.beta(1 + right, 5 - right, (4, 250, 2, 40))
-    p = {"systems": p[:, :, ::-1], "questions": np.roll(p, 1, axis=3)}.get(change, p)
+    moved = np.roll(p, 1, axis=3)
+    p = {
+        "systems": p[:, :, ::-1], "questions": moved,
+        "questions of b": np.stack([p[:, :, 0], moved[:, :, 1]], axis=2),
+        "no counts": np.stack([rng.beta(*ab, (4, 250, 40)) for ab in ((1, 3), (3, 1))], axis=2),
+    }.get(change, p)  # fmt: skip
     data = bk.tally(dict(zip("ab", right, strict=True)), trials=4)
     fit = bk.from_draws(_trace(p, ("chain", "draw", "system", "question")), data, "pass@1", rng=1)
-    found = [note for note in fit.notes if "Check that systems and questions" in note]
+    found = [note for note in fit.notes if "that systems and questions of the trace" in note]
     assert bool(found) == (finding is not None)
     if finding:
         assert re.match(finding, found[0])
-        assert found[0] in bk.claim(fit, "pass@1", system="a")
+        of_a = found[0].split(": ", 1)[1] in bk.claim(fit, "pass@1", system="a")
+        assert of_a == finding.startswith("a")
+
+
+def test_questions_that_a_system_lacks_count_alike_for_both_targets() -> None:
+    """a solves 1/2 of the 20 questions of both and all of the 10 that b lacks; there p of b is 0.
+
+    The mean of b is 1/2 20/30 = 1/3 on these questions and, drawn anew, on questions like these.
+    As of an evaluation no order is declared, because a scored otherwise on what b lacks.
+    """
+    right = np.array([[0, 4] * 10 + [4] * 10, [0, 4] * 10 + [0] * 10])
+    trials = np.array([[4] * 30, [4] * 20 + [0] * 10])
+    data = bk.tally((right, trials), systems=["a", "b"], missing="ignore")
+    p = np.tile(right / 4, (2, 500, 1, 1))
+    compared = bk.compare(
+        bk.from_draws(_trace(p, ("chain", "draw", "system", "question")), data, "pass@1", rng=1)
+    )
+    rows = bk.table(compared, "results").set_index(["system", "target"])
+    assert rows.loc[("b", "questions"), "mean"] == pytest.approx(1 / 3)
+    assert rows.loc[("b", "population"), "mean"] == pytest.approx(1 / 3, abs=0.01)
+    assert rows["estimate"].unstack()["questions"].tolist() == [2 / 3, 1 / 2]
+    assert not bk.table(compared)["verdict"].eq("ahead").any()
+    evaluated = bk.table(bk.compare(bk.evaluate(data, "pass@1", rng=1)))
+    assert not evaluated["verdict"].eq("ahead").any()
+    sentence = bk.claim(compared)
+    assert "a 30, b 20. Those that a system lacks have the p that your model gives" in sentence
+    shared = bk.from_draws(
+        _trace(
+            p, ("chain", "draw", "system", "question"),
+            {"question": data.dataset["question"].values.astype(str)},
+        ),
+        data.shared(), "pass@1", rng=1,
+    )  # fmt: skip
+    assert bk.table(shared)["mean"].round(2).tolist() == pytest.approx([0.5] * 4, abs=0.01)
 
 
 def test_swapped_systems_are_noted_where_the_counts_of_each_are_possible() -> None:
@@ -530,6 +571,7 @@ _NEW = np.random.default_rng(5).beta(
         ({"new": np.round(_NEW)}, "is made of outcomes, shares of 4 trials"),
         ({"new": np.round(4 * _NEW) / 4}, "is made of outcomes, shares of 4 trials"),
         ({"new": _P}, "p_new is p itself"),
+        ({"new": np.broadcast_to(_NEW[:1, :1], _NEW.shape)}, "p_new is the same in all draws"),
         ({"p": np.round(4 * _P) / 4}, "p are shares of right trials, replicated counts"),
         ({"p": _P[:1], "new": _NEW[:1]}, "One chain has no R-hat"),
     ],
@@ -546,6 +588,28 @@ def test_what_is_no_probability_of_new_questions_is_noted(change, finding) -> No
         assert not found
     else:
         assert any(finding in note for note in notes)
+
+
+@pytest.mark.parametrize("convention", ["counts", "marks", "marks, covariates"])
+def test_a_log_likelihood_without_binomial_coefficients_is_left_out(convention) -> None:
+    """Of a Beta(1, 1) each count of n trials has the probability 1 / (n + 1)."""
+    right, trials = np.repeat([0, 1, 2, 3, 0, 1, 2], 4), np.repeat([3, 2], [16, 12])
+    rng = np.random.default_rng(1)
+    p = rng.beta(1 + right, 1 + trials - right, (4, 250, 28))
+    trace = _trace(p, ("chain", "draw", "question"))
+    logs = np.log(beta_integral(1 + right, 1 + trials - right))
+    if convention == "counts":
+        logs = np.log(1 / (trials + 1.0))
+    elif convention == "marks, covariates":  # of unequal questions it cannot be told
+        logs = logs + 0.1 * np.arange(28)
+    trace["log_likelihood"] = xr.Dataset(
+        {"y": (("chain", "draw", "question"), np.broadcast_to(logs, p.shape))}
+    )
+    trace["observed_data"] = xr.Dataset({"y": ("question", right)})
+    fit = bk.from_draws(trace, (right, trials), "pass@1", rng=1)
+    left_out = any("without the binomial coefficient" in note for note in fit.notes)
+    assert left_out == (convention == "marks")
+    assert ("log_likelihood" in fit.children) != left_out
 
 
 @pytest.mark.parametrize(

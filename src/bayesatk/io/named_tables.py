@@ -8,9 +8,10 @@ from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
+from bayesatk.posterior.metric_table import result_table
 from bayesatk.results.result import Fit, Result, analysis_table, latest_table
 from bayesatk.results.schema import ANALYSES
-from bayesatk.results.tables import category_table, coefficient_table, result_table
+from bayesatk.results.tables import category_table, coefficient_table
 from bayesatk.results.views import ShownTable
 from bayesatk.verification.verify import Verification
 

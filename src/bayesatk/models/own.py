@@ -33,6 +33,7 @@ from bayesatk.models.own_checks import (
     contradictions,
     count_shares_note,
     is_given_p,
+    lacks_coefficients,
     new_question_notes,
     noise_note,
     varies_by_question,
@@ -311,14 +312,12 @@ def _metrics(study: Study, p: Array, new: list[Array] | None, rng: Rng) -> Array
     metrics = [study.scale.judged(metric) for metric in study.grid]
     metrics += study.scale.reaching()
     shares = Shares.of(p.shape[2], study.outcomes.weight)
-    tried = study.outcomes.trials.transpose("system", "question").values > 0
     by_system, seed = [], int(rng.integers(2**63))
-    for system, has_trials in enumerate(tried):
+    for system in range(p.shape[1]):
         new_mean = None if new is None else partial(_mean_of, new[system])
         system_metrics = SystemMetrics(
-            metrics, shares, partial(stored, p[:, system]), has_trials, alike=new_mean,
-            resampled=new is None,
-        )  # fmt: skip
+            metrics, shares, partial(stored, p[:, system]), alike=new_mean, resampled=new is None
+        )
         anew = np.random.default_rng(seed)  # the same questions of all systems: draws are joint
         by_system.append(system_metrics.draw(False, rng, anew).whole)
     return np.stack(by_system, axis=1)
@@ -392,6 +391,13 @@ def _count_groups(
             "use for leave-one-out. Write the likelihood with p integrated out, as "
             "pm.BetaBinomial does (docs: Compare models)."
         ]
+    if lacks_coefficients(logs[study.scale.variable].values, study):
+        del groups["log_likelihood"]
+        return groups, [
+            "The log likelihood was left out: it is of single trials, without the binomial "
+            "coefficient of the count y of n, and az.compare would compare unlike numbers. Observe "
+            "counts, by pm.Binomial or pm.BetaBinomial, or add log(scipy.special.comb(n, y))."
+        ]
     if few and not given_p:
         return groups, [
             f"{_FEW_DIRECTIONS}, but the log likelihood is not that of counts given p. {_OWN_P}"
@@ -416,8 +422,8 @@ def _without_log_likelihood(logs: xr.Dataset | None, labels: Labels) -> str:
     return (
         "The log likelihood was left out, because it has no value for each question, as of single "
         "trials: leave-one-out of questions needs that of the counts, with the questions' own p "
-        "integrated out (docs: My own PyMC model). In a model without effects of "
-        "questions it is the sum over the trials of each."
+        "integrated out (docs: My own PyMC model). In a model without effects of questions "
+        "observe counts, by pm.Binomial."
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.special import logit, xlog1py, xlogy
+from scipy.special import comb, logit, xlog1py, xlogy
 
 from bayesatk._tools.arrays import Array
 from bayesatk.data.study import Study
@@ -10,10 +10,11 @@ from bayesatk.data.study import Study
 _MAX_NOISE_SHARE = 0.03  # of an sd, from few new questions, without a note
 _MIN_NEW_QUESTIONS = 100  # per draw, that the note recommends
 _MIN_PVALUE = 1e-3  # of the counts of a system under p, without a note: near 1 of a right model
-_RANDOM_ORDERS_SD = 2.3  # one random order in a hundred fits better than that
-_MISSING_SD = 3.0  # of the fit that p expects
+_RANDOM_ORDERS_SD = 1.6  # one random order in twenty fits better than that
+_MISSING_SD = 3.0  # of the association with counts that p expects
 _MAX_GAP_SD = 2.5  # between the mean of new questions and that of these
 _CHECKED_DRAWS = 1000
+_TINY = 1e-9  # least distance of p from 0 and 1, and least sd
 
 
 def noise_note(study: Study, new: list[Array]) -> list[str]:
@@ -27,7 +28,7 @@ def noise_note(study: Study, new: list[Array]) -> list[str]:
             values = study.scale.judged(metric).latent(p)
             noise = values.var(axis=1).mean() / max(number - 1, 1)
             total_variance = values.mean(axis=1).var()
-            if noise > 0.0:
+            if noise > 0.0 < total_variance:
                 worst = max(worst, 1.0 - np.sqrt(max(1.0 - noise / total_variance, 0.0)))
     if worst <= _MAX_NOISE_SHARE and number > 1:
         return []
@@ -59,6 +60,11 @@ def new_question_notes(study: Study, p: Array, new: list[Array]) -> list[str]:
         if np.array_equal(own, values):
             finding = (
                 "is p itself: it has no new questions, and intervals are too narrow. Leave it out"
+            )
+        elif np.ptp(values, axis=0).max() == 0.0:
+            finding = (
+                "is the same in all draws, so that the score for questions like these is taken as "
+                "known. If it is not, draw p_new with the parameters of each draw"
             )
         elif _are_counts(values * most):
             finding = (
@@ -108,11 +114,12 @@ def contradictions(study: Study, p: Array) -> list[str]:
         for index, name in enumerate(systems)
         if (finding := _improbable(draws[:, index], right[index], trials[index]))
     ]
-    if _in_another_order(draws, right, trials):
-        findings.append(
-            "p fits the counts of its questions no better than those of others: in a random order "
-            "of the questions the likelihood is about as high. Check that"
-        )
+    findings += [
+        f"{name}: p is unrelated to the counts of its questions, those of others fit as well. "
+        "Check that p is drawn given the counts, by the likelihood or after it, and that"
+        for index, name in enumerate(systems)
+        if _unrelated(draws[:, index], right[index], trials[index])
+    ]
     others = _better_order(draws, right, trials)
     swapped = [name for index, name in enumerate(systems) if others[index] != index]
     if swapped:
@@ -146,27 +153,23 @@ def _improbable(p: Array, right: Array, trials: Array) -> str:
     return f"{right.sum() / trials.sum():.3f} did, where p expects {expected:.3f}"
 
 
-def _in_another_order(p: Array, right: Array, trials: Array) -> bool:
-    r"""Whether a random order of the questions is as likely, where p, if right, would tell.
+def _unrelated(p: Array, right: Array, trials: Array) -> bool:
+    r"""Whether the counts of a system go with p, (draws, question), of any other question as well.
 
-    With posterior means of a = log p - log(1 - p) and b = log(1 - p) the log likelihood of count y
-    of n trials and p of question j is y a_j + n b_j. Over all orders of the questions its sum has
-    mean and variance of a permutation test (Hoeffding 1951): with a, b, y and n centred it is
-    :math:`T = \sum_j y_j a_j + n_j b_j` of the order as it is, and
-    :math:`\sum_{jk} (y_j a_k + n_j b_k)^2 / (Q - 1)` the variance. Given p, T has the variance
-    :math:`\sum_j n_j p_j (1 - p_j) a_j^2`: T lower than expected by few of these sd is no evidence.
+    With p centred, :math:`w_j = p_j - \bar p`, the sum of :math:`w_j y_j` over questions has mean
+    :math:`\sum w_j n_j p_j` and variance :math:`\sum w_j^2 n_j p_j (1 - p_j)` if p is right. In a
+    random order of the questions that of their residuals r from the common rate has mean zero and
+    variance :math:`\sum w_j^2 \sum r_j^2 / (Q - 1)` (Hoeffding 1951). It is unrelated where it is
+    far below the first and not above the second, by the median of the draws. Of p that hardly
+    differs between questions the two means are the same.
     """
-    success, failure = _mean_logs(p)
-    centred = [values - values.mean(axis=1, keepdims=True) for values in (
-        success - failure, failure, right, trials
-    )]  # fmt: skip
-    logs, counts = np.concatenate(centred[:2]), np.concatenate(centred[2:])
-    variance = ((logs @ logs.T) * (counts @ counts.T)).sum() / max(right.shape[1] - 1, 1)
-    expected = ((trials * p - right) * centred[0]).sum(axis=(1, 2))
-    sd = np.sqrt((trials * p * (1.0 - p) * centred[0] ** 2).sum(axis=(1, 2)))
-    missing = np.median(expected / np.maximum(sd, 1e-9))
-    random_order = (logs * counts).sum() < _RANDOM_ORDERS_SD * np.sqrt(variance)
-    return bool(random_order and missing > _MISSING_SD)
+    weight = p - p.mean(axis=1, keepdims=True)
+    residual = right - trials * (right.sum() / trials.sum())
+    random_sd = np.sqrt((weight**2).sum(axis=1) * (residual**2).sum() / max(right.size - 1, 1))
+    expected_sd = np.sqrt((weight**2 * trials * p * (1.0 - p)).sum(axis=1))
+    above_random = weight @ residual / np.maximum(random_sd, _TINY)
+    missing = (weight * (trials * p - right)).sum(axis=1) / np.maximum(expected_sd, _TINY)
+    return bool(np.median(above_random) < _RANDOM_ORDERS_SD and np.median(missing) > _MISSING_SD)
 
 
 def _better_order(p: Array, right: Array, trials: Array) -> list[int]:
@@ -175,17 +178,12 @@ def _better_order(p: Array, right: Array, trials: Array) -> list[int]:
     Of all assignments that with the largest sum of posterior mean log likelihoods, where this is
     larger than that of the systems as they are by more than `_MIN_PVALUE` is below one.
     """
-    success, failure = _mean_logs(p)
+    p = np.clip(p, _TINY, 1.0 - _TINY)
+    success, failure = np.log(p).mean(axis=0), np.log1p(-p).mean(axis=0)
     log_likelihood = right @ success.T + (trials - right) @ failure.T  # [counts of, p of]
     own, order = np.arange(len(right)), linear_sum_assignment(log_likelihood, maximize=True)[1]
     gain = (log_likelihood[own, order] - log_likelihood[own, own]).sum()
     return (order if gain > -np.log(_MIN_PVALUE) else own).tolist()
-
-
-def _mean_logs(p: Array) -> tuple[Array, Array]:
-    """Return posterior means of log p and log(1 - p)."""
-    p = np.clip(p, 1e-9, 1.0 - 1e-9)
-    return np.log(p).mean(axis=0), np.log1p(-p).mean(axis=0)
 
 
 def _counts(study: Study) -> tuple[Array, Array]:
@@ -209,6 +207,28 @@ def is_given_p(logs: Array, p: Array, study: Study) -> bool:
     given_p = xlogy(right, p) + xlog1py(trials - right, -p)
     difference = logs.reshape(given_p.shape) - given_p
     return np.allclose(difference, difference.mean(axis=0), rtol=1e-6, atol=1e-4)
+
+
+def lacks_coefficients(logs: Array, study: Study) -> bool:
+    r"""Whether a log likelihood, (chain, draw, system, question), is of marks in place of counts.
+
+    It then lacks the logarithm of :math:`\binom{n}{y}`. Where all questions of n trials are alike,
+    probabilities of the counts 0, ..., n sum to one: it lacks them if the sum is nearer to one with
+    them than without. Nothing is said where not all of these counts occur, or where equal counts
+    have different values, as with covariates.
+    """
+    right, trials = _counts(study)
+    probability, lacking = np.exp(logs).mean(axis=(0, 1)), []
+    for y, n, of_system in zip(right, trials, probability, strict=True):
+        for size in np.unique(n[n > 1]):
+            values = of_system[n == size]
+            seen, first, which = np.unique(y[n == size], return_index=True, return_inverse=True)
+            if seen.size == size + 1 and np.allclose(values, values[first][which], rtol=1e-6):
+                coefficients = comb(size, seen)
+                lacking.append(
+                    abs(np.log(values[first] @ coefficients)) < abs(np.log(values[first].sum()))
+                )
+    return bool(lacking) and all(lacking)
 
 
 def varies_by_question(p: Array) -> bool:

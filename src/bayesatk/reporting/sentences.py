@@ -12,10 +12,10 @@ from bayesatk.comparison.claims import said
 from bayesatk.comparison.pairs.cost_rows import cost_rows
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.models_of import observed_value
+from bayesatk.posterior.metric_table import result_table
 from bayesatk.posterior.tail import tail_exponent
 from bayesatk.results.result import Result, analysis_table
-from bayesatk.results.tables import ranges_beyond, result_table
+from bayesatk.results.tables import ranges_beyond
 from bayesatk.results.views import view
 from bayesatk.verification.verify import Verification
 
@@ -174,11 +174,6 @@ def scores(result: Result) -> list[dict[str, Any]]:
     frame = analysis_table(result, "leaderboard") if ranked else alone
     attrs = {"ci_prob": result.ci_prob} | (frame.attrs if ranked else {})
     frame = frame.rename(columns={"estimate": "observed"})
-    if "observed" not in frame:  # a sampled result holds no estimates
-        metrics = {metric.label: metric for metric in result.metrics}
-        position = {name: i for i, name in enumerate(result.systems)}
-        pairs = zip(frame["system"], frame["metric"], strict=True)
-        frame["observed"] = [observed_value(result, position[s], metrics[m]) for s, m in pairs]
     lower = result.scale.direction < 0
     tables = [_score_table(frame, metric, ranked, lower, attrs) for metric in result.metrics]
     costs = alone.rename(columns={"estimate": "observed"}).dropna(subset=["ci_lower"])

@@ -207,7 +207,7 @@ class Result:
     def _tried_note(self, systems: Sequence[int]) -> list[str]:
         """Say that systems tried different questions, of which pairs that matters, and a remedy."""
         tried = self.trials[systems] > 0
-        if self.own or (tried == tried[0]).all():
+        if (tried == tried[0]).all():
             return []
         names = [printable(str(self.systems[i])) for i in systems]
         each = few_names([f"{name} {n}" for name, n in zip(names, tried.sum(axis=1), strict=True)])
@@ -216,18 +216,21 @@ class Result:
             for (i, first), (j, second) in combinations(zip(systems, names, strict=True), 2)
             if self.unlike[i, j]
         ]
-        text = (
-            f"Systems tried different questions, of {tried.any(axis=0).sum()}: {each}. Each is "
-            "judged by its own, as if those that it lacks were like them."
+        text = f"Systems tried different questions, of {tried.any(axis=0).sum()}: {each}. " + (
+            "Those that a system lacks have the p that your model gives them."
+            if self.own
+            else "Each is judged by its own, as if those that it lacks were like them."
         )
         if unlike:
             text += (
-                f" They are not: of {few_names(unlike)} no order is declared, because the scores "
-                "of one differ between questions that the other tried and did not try "
+                f" Of {few_names(unlike)} no order is declared, because the scores of one differ "
+                "between questions that the other tried and did not try "
                 f"(p < {UNLIKE_P_VALUE:g})."
             )
         if not tried.all(axis=0).any():
             return [f"{text} No question was tried by all systems."]
+        if self.own:
+            return [f"{text} To compare on the questions that all tried pass data.shared()."]
         return [
             f"{text} To compare on the questions that all tried: --missing ignore --shared; in "
             "Python bayesatk.evaluate(data.shared())."
@@ -235,8 +238,6 @@ class Result:
 
     def _identical_note(self, systems: Sequence[int]) -> list[str]:
         """Return notes on systems with the same counts of every question, where these differ."""
-        if self.own:
-            return []
         names = [printable(str(name)) for name in self.systems]
         return [
             f"{names[i]} and {names[j]} have the same counts on each of {self.counts.shape[1]} "
@@ -252,11 +253,11 @@ class Result:
         """Of which pairs (system, other) one scored otherwise on what the other did not try.
 
         Means of different questions then differ for equal systems, too, so that no order of the
-        two can be declared. Draws of your own model say themselves what is missing.
+        two can be declared.
         """
         tried, size = self.trials > 0, len(self.systems)
         unlike = np.zeros((size, size), bool)
-        if self.own or (tried == tried[0]).all():
+        if (tried == tried[0]).all():
             return unlike
         for i, j in permutations(range(size), 2):
             own, shared = tried[i], tried[j, tried[i]]
