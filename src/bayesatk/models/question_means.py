@@ -1,6 +1,6 @@
 """Metrics over questions, and over questions and groups like these, from draws of p by question."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -196,37 +196,6 @@ class SystemMetrics:
             new = replace(laws, group_effect=effect)
             total += share * (self._expected(new) @ self.shares.group_share)
         return total
-
-
-def grouped_means(
-    credits: Iterable[Array], shares: Shares, tried: Flags, rng: Rng
-) -> tuple[Array, Array]:
-    """Means over questions by group, and over questions drawn anew by the Bayesian bootstrap.
-
-    Parameters
-    ----------
-    credits : iterable of ndarray, shape (..., draws, metrics)
-        Of every question.
-    shares : Shares
-    tried : ndarray of bool, shape (questions,)
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    tuple of ndarray, shape (..., draws, groups, metrics)
-    """
-    anew = shares.drawn_anew(tried)
-    totals: Array = np.zeros(0)
-    for question, credit in enumerate(credits):
-        if not question:
-            shape = *credit.shape[:-1], len(shares.group_share), credit.shape[-1]
-            totals, weights = np.zeros((2, *shape)), np.zeros((*shape[-3:-1], 1))
-        group, within_group = shares.group[question], shares.within_group[question]
-        weight = within_group * anew[question] * rng.standard_exponential((credit.shape[-2], 1))
-        totals[0, ..., group, :] += within_group * credit
-        totals[1, ..., group, :] += weight * credit
-        weights[:, group] += weight
-    return totals[0], totals[1] / np.where(weights > 0.0, weights, np.nan)
 
 
 def stored(p: Array, span: Indices, _: Rng) -> Array:

@@ -5,20 +5,23 @@ are also simulated one by one, so that their latent formula has a witness.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
+from operator import itemgetter
+from types import SimpleNamespace
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
 
-from bayesatk._tools.arrays import Array, Flags, Rng
+from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.ballot import plurality_latent, vote_credit
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import as_marked
 from bayesatk.models.metric_draws import CountDraws, by_chain
-from bayesatk.models.question_means import Shares, grouped_means
+from bayesatk.models.question_means import Shares, SystemMetrics
 from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.schema import DRAWS
@@ -152,14 +155,20 @@ def vote_means(
     list of ndarray, shape (draws, groups, ks)
         Exact at the drawn probabilities; of questions drawn anew; and of one simulated vote each.
     """
-    credits = (
-        np.stack([
-            latent_votes(p[:, : len(correct)], correct, ks), simulated_credit(p, correct, ks, rng)
-        ])
-        for p, correct in answers
-    )  # fmt: skip
-    (exact, simulated), (like, _) = grouped_means(credits, shares, tried, rng)
-    return [exact, like, simulated]
+    of_questions = iter(answers)
+
+    def credits(span: Indices, generator: Rng) -> Array:
+        return np.stack([
+            np.hstack([
+                latent_votes(p[:, : len(correct)], correct, ks),
+                simulated_credit(p, correct, ks, generator),
+            ]) for p, correct in islice(of_questions, len(span))
+        ], axis=1)  # fmt: skip
+
+    columns = [SimpleNamespace(latent=itemgetter((..., column))) for column in range(2 * len(ks))]
+    means = SystemMetrics(columns, shares, credits, tried, resampled=True).draw(False, rng)
+    exact, simulated = np.split(means.by_group, 2, axis=2)
+    return [exact[..., 0], exact[..., 1], simulated[..., 0]]
 
 
 def latent_votes(p: Array, correct: Flags, ks: Sequence[int]) -> Array:
