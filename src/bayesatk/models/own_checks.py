@@ -118,7 +118,7 @@ def contradictions(study: Study, p: Array) -> list[str]:
         f"{name}: p is unrelated to the counts of its questions, those of others fit as well. "
         "Check that p is drawn given the counts, by the likelihood or after it, and that"
         for index, name in enumerate(systems)
-        if _unrelated(draws[:, index], right[index], trials[index])
+        if unrelated(draws[:, index], right[index], trials[index])
     ]
     others = _better_order(draws, right, trials)
     swapped = [name for index, name in enumerate(systems) if others[index] != index]
@@ -153,7 +153,7 @@ def _improbable(p: Array, right: Array, trials: Array) -> str:
     return f"{right.sum() / trials.sum():.3f} did, where p expects {expected:.3f}"
 
 
-def _unrelated(p: Array, right: Array, trials: Array) -> bool:
+def unrelated(p: Array, right: Array, trials: Array) -> bool:
     r"""Whether the counts of a system go with p, (draws, question), of any other question as well.
 
     With p centred, :math:`w_j = p_j - \bar p`, the sum of :math:`w_j y_j` over questions has mean
