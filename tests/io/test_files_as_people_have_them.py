@@ -316,9 +316,9 @@ PROPOSED = {
     ),
     "columns of rates side by side": Table(
         "task,direct,planning  t0,50,55  t1,35,40  t2,100,0",
-        [("shares or percentages of a number of", "columns", {"wide": False})],
-        "direct: t0 10/20, t1 7/20, t2 20/20; planning: t0 11/20, t1 8/20, t2 0/20",
-        {"wide": True}, fill=20,
+        [("if each number counts successes of so many trials", "columns")],
+        "direct: t0 50/100, t1 35/100, t2 100/100; planning: t0 55/100, t1 40/100, t2 0/100",
+        fill=100,
     ),
     "counts of several systems side by side": Table(
         COUNTS, [("Name it: ", "columns")],
@@ -472,15 +472,9 @@ PROPOSED = {
     ),
     "rates that are rounded": Table(
         "model,task,rate_,n  a,x,0.71,14042  a,y,0.55,1319",
-        [("seems rounded to 2 decimals: 0.71 of 14042 trials may be 70 successes more", {})],
+        [("seems rounded to 2 decimals, so that its successes are known to 70 either way", {})],
         "x 9970/14042, y 725/1319",
         options={"columns": {"rate": "rate_", "trials": "n"}},
-    ),
-    "rates in tenths of 50 trials": Table(
-        "task,acc,n  " + "  ".join(f"t{q},0.{q + 1},50" for q in range(6)),
-        [("0.1 of 50 trials may be 2 successes more or less than 5", {})],
-        ", ".join(f"t{q} {5 * q + 5}/50" for q in range(6)),
-        options={"columns": {"rate": "acc", "trials": "n"}},
     ),
     "suites under the same trials": Table(
         "model,subset,question_id,seed,correct  a,p,1,0,1  a,p,1,1,1  a,r,1,0,0  a,r,1,1,1",
@@ -854,7 +848,7 @@ REFUSED = {
                                             {"columns": {"rate": "solved"}},
                                             "5 successes in 4 trials at row 2"),
     "several metrics of a trial": ("task,metric,score  x,f1,1  x,em,0  y,f1,0  y,em,0", {},
-                                   "must be of one metric;.*where=\\{'metric': 'f1'\\}"),
+                                   "must be of one metric or rater;.*where=\\{'metric': 'f1'\\}"),
     "lists of objects": ('{"id": "x", "r": [{"a": 1}]}  {"id": "y", "r": [{"a": 2}]}', {},
                          "one outcome column.*Scores may be in 'r\\[\\].a'"),
     "names below merged cells": (",gpt,,o,  task,a,b,a,b  x,1,0,1,1", {},

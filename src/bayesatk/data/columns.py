@@ -370,16 +370,9 @@ def counts_of_rates(table: Columns) -> Columns:
             Argument("scores", "numbers", "tally"), ".",
         )  # fmt: skip
     kind = "percent" if whole > 1.0 else "share"
-    # Other counts fit as well. Where rates are exact, some of several have more decimals.
-    is_unsure = (rounding > 0.5) & (counts > 0.0) & (counts < trials)
-    several = 6
-    if (is_unsure & (missed > 1e-6 * trials)).any() or is_unsure.sum() >= several:
-        row = int(is_unsure.argmax())
-        doubt = (
-            f"column {column!r} seems rounded to {decimals} decimals: {texts[row]} of "
-            f"{trials[row]:g} trials may be {rounding[row]:.0f} successes more or less than "
-            f"{counts[row]:.0f}, as which it is read; give the successes, or more decimals",
-        )
+    if (unsure := rounding[missed > 1e-6 * trials].max(initial=0.0)) > 0.5:
+        doubt = (f"column {column!r} seems rounded to {decimals} decimals, so that its successes "
+                 f"are known to {unsure:.0f} either way; give them, or more decimals",)  # fmt: skip
         table = replace(table, doubts=(*table.doubts, doubt))
     table = table.with_column("trials", table.roles["trials"], trials.astype(int).tolist())
     successes = np.round(counts).astype(int).tolist()

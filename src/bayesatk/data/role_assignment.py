@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from bayesatk._tools.messages import Argument
+from bayesatk._tools.messages import Argument, alternatives
 from bayesatk.data.role_doubts import (
     is_id_name,
     is_metric,
@@ -90,17 +90,24 @@ def assign_roles(
         raise unclear_roles(sample, names, {**named, **roles}, unclear, of_file)
     roles = _key_of_systems(sample, roles)
     roles |= {role: name for role, name in named.items() if role.startswith(COVARIATE)}
-    _refuse_several_metrics(sample, roles, of_file)
+    _refuse_repeated_measures(sample, roles, of_file)
     return roles
 
 
-def _refuse_several_metrics(sample: Sample, roles: Mapping[str, Any], of_file: bool) -> None:
-    """Refuse rows of several metrics of a trial, which would be read as its repetitions."""
+def _refuse_repeated_measures(sample: Sample, roles: Mapping[str, Any], of_file: bool) -> None:
+    """Refuse rows of several metrics or raters of a trial, which would be its repetitions."""
     unused = [name for name in sample.names if name not in columns_of(roles, *roles)]
-    for name in filter(is_metric, repeated_measures(sample, roles, unused)):
+    for name in repeated_measures(sample, roles, unused):
         words, where = measure_doubt(sample, name)
-        remedy = (": ", Argument("where", where)) if of_file else ()
-        raise OutcomeError(f"rows of a table must be of one metric; {words}", *remedy, ".")
+        ways: list[list[str | Argument]] = [["", Argument("where", where)]] * of_file
+        if not is_metric(name):
+            system = [*columns_of(roles, "system"), name]
+            named = Argument("columns", {"system": system if len(system) > 1 else name})
+            ways += [[f"if the system includes {shown(name)}: ", named]]
+            ways += [["if its rows are further trials: ", Argument("ignore", [name])]] * of_file
+        remedies = (": ", *alternatives(ways)) if ways else ()
+        rule = "rows of a table must be of one metric or rater"
+        raise OutcomeError(f"{rule}; {words}", *remedies, ".")
 
 
 def _key_of_systems(sample: Sample, roles: dict[str, Any]) -> dict[str, Any]:

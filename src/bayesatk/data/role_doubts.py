@@ -181,13 +181,8 @@ def condition_doubts(
     sample: Sample, roles: Mapping[str, Any], unused: Labels, of_file: bool
 ) -> list[Doubt]:
     """Return doubts about the columns without a role, see `_condition_doubt`."""
-    measures = repeated_measures(sample, roles, unused)
-    doubts = [_condition_doubt(sample, roles, name, of_file)
-              for name in unused if name in sample.cells and name not in measures]  # fmt: skip
-    told = [measure_doubt(sample, name) for name in measures]
-    alone = [(f"{words}: ", Argument("where", where), ".") if of_file else (f"{words}.",)
-             for words, where in told]  # fmt: skip
-    return [*alone, *filter(None, doubts)]
+    return [doubt for name in unused if name in sample.cells
+            and (doubt := _condition_doubt(sample, roles, name, of_file))]  # fmt: skip
 
 
 def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_file: bool) -> Doubt:
@@ -398,9 +393,7 @@ def ways_to_tell_trials_apart(
     together = next((names for names in one_or_two if sample.tell_apart([*key, *names])
                      and (not conditions or {*names} & {*conditions})), ())  # fmt: skip
     names = together or conditions
-    told = [measure_doubt(sample, name) for name in repeated_measures(sample, roles, unused)]
-    ways = [(words, Argument("where", where)) for words, where in told if of_file]
-    ways += _as_system_or_suite(roles, *names) if names else []
+    ways = _as_system_or_suite(roles, *names) if names else []
     if len(together) > 1 and of_file:
         first = sample.distinct(together[0])[0]
         ways += [("if one value is to be read alone", Argument("where", {together[0]: first}))]

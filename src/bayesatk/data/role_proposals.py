@@ -302,7 +302,7 @@ def _readings_of(
         if kind == "scores" and all(map(float.is_integer, numbers)):
             counts = {"successes": beside, "trials": ...}
             readings += [Reading(counts, "each number counts successes of so many trials")]
-        elif kind == "scores" and 0.0 < max(numbers) <= 100.0:
+        if kind == "scores" and 0.0 < max(numbers) <= 100.0:
             shares = {"rate": beside, "trials": ...}
             readings += [Reading(shares, "each is a share of successes, of so many trials")]
     fields = Counter(str(name).rpartition(".")[2] for name in columns if "." in str(name))

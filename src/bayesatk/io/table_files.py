@@ -29,10 +29,8 @@ from bayesatk.data.roles import (
     usual_names,
 )
 from bayesatk.data.validation import (
-    NumberScale,
     OutcomeError,
     Scores,
-    number_of,
     share_of,
     shown,
     word_scores,
@@ -130,18 +128,6 @@ def _wide(
             f"marks, and columns are {shown(dict(named))}. Name the questions: ",
             Argument("columns", {"question": ...}), ", or say what its marks are worth: ",
             Argument("scores", {"yes": 1, "no": 0}), ".",
-        )  # fmt: skip
-    columns_by_number = {text: name for name in marked for text in sample.distinct(f"{name}{field}")
-               if number_of(text) not in (0.0, 1.0)}  # fmt: skip
-    of_marks = {*scores} == {0, 1} and not isinstance(scores, NumberScale)
-    if of_marks and columns_by_number and None not in map(number_of, columns_by_number):
-        text, name = next(iter(columns_by_number.items()))
-        raise OutcomeError(
-            f"marks of a wide table must be 0 or 1, or have scores; column {shown(name)} has "
-            f"{text}. If these are shares or percentages of a number of trials: ",
-            Argument("columns", {role: name for role, name in named.items() if role != "outcome"}
-                     | {"rate": marked, "trials": ...}),
-            "; if they are scores: ", Argument("scores", "numbers"), ".",
         )  # fmt: skip
     columns = {"content": question, **options.named, "question": question,
                "outcome": [f"{name}{field}" for name in marked]}  # fmt: skip
