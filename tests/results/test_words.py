@@ -15,7 +15,7 @@ def test_table_and_sentence_have_the_same_digits_and_state_the_error_of_draws() 
     table = bk.table(compared, "comparison")
     for row in table.to_dict("records"):
         chance = f"{row['prob_greater']:.3f}"
-        assert re.search(rf"  {chance}$", str(table), re.MULTILINE)
+        assert re.search(rf"  {chance}  not separated$", str(table), re.MULTILINE)
         assert f"P(better) = {chance}" in row["sentence"]
         assert f"{row['mean']:+.3f}" in str(table)
         assert f"{row['mean']:+.3f} (95% interval {row['ci_lower']:+.3f}" in row["sentence"]

@@ -225,7 +225,7 @@ _COLUMNS: dict[str, Column] = {
 _OF_TABLE: dict[str, dict[str, Column]] = {
     "comparison": {
         "mean": Column("difference", leaves=KEPT, meaning="the first system minus the second."),
-        "questions": _HIDDEN, "verdict": _HIDDEN,
+        "questions": _HIDDEN, "verdict": _text("verdict", leaves=3),
     },
     "leaderboard": {"questions": _HIDDEN, "trials": _HIDDEN},
     "verification": {

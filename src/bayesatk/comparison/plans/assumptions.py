@@ -37,11 +37,17 @@ def assumptions(
 ) -> list[str]:
     """Return sentences: which interval is planned for, and the assumed values of two systems."""
     pair = assumed_values(source, metric)
+    pilot = Result.of(source) if isinstance(source, Fit) else None
     quantity = metric.label if pair is None else f"the difference in {metric.label}"
     sentences = [
         f"width: of the {100 * ci_prob:g}% interval of {quantity} on {TARGET_NAMES[target]}, as "
         "it is expected before the data."
     ]
+    if pilot is not None and pilot.single_trials:
+        sentences.append(
+            "The pilot's single trials do not say how much questions differ: what the plan says of "
+            "two trials or more rests on the prior of that."
+        )
     if not pair:
         return sentences
     (first, first_value), (second, second_value) = pair.items()
@@ -49,8 +55,7 @@ def assumptions(
         f"{metric.label} {first_value:.3g} of {named(first)} and {second_value:.3g} of "
         f"{named(second)}, a difference of {first_value - second_value:+.2g}"
     )
-    if isinstance(source, Fit):
-        pilot = Result.of(source)
+    if pilot is not None:
         means = joint_draws(pilot)[_POPULATION, [*pilot.grid].index(metric)]
         sd = (means[0] - means[1]).std()
         sentences.append(
