@@ -261,6 +261,17 @@ PROPOSED = {
         [("Marks are in 'done'.*if all rows", "columns")], "all rows 2/3",
         name="runs.json",
     ),
+    "one question of two agents": Table(
+        "maze_id,agent_type,seed,success  m1,A,0,1  m1,B,0,1  m1,A,1,0  m1,B,1,1",
+        [("one question column", "columns"), ("system includes 'agent_type'", "columns")],
+        "A: m1 1/2; B: m1 2/2",
+    ),
+    "two marks of the episodes of one task": Table(
+        {"episodes": [{"episode_id": n, "success_90": n > 2, "success_95": False}
+                      for n in range(4)]},
+        [("They can be read if all rows are trials of one", "columns")], "all rows 1/4",
+        name="runs.json",
+    ),
     "ids that come more than once": Table(
         "run_id,maze_id,agent_type,success  r0A,m0,A,0  r0B,m0,B,1  r1A,m1,A,1  r1B,m1,B,1",
         [("in 'maze_id'. Each of 'agent_type' has as many rows", "columns")],

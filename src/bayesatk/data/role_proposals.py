@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from bayesatk._tools.messages import Argument, alternatives
 from bayesatk.data.role_doubts import (
     condition_doubts,
+    is_condition,
     is_measure,
     measure_doubt,
     repeated_measures,
@@ -287,7 +288,8 @@ def _readings_of(
         return judged + each
     wide = (Argument("wide", True),)
     beside = [name for name in columns if name in sample.names]
-    one_row = sample.tell_apart(columns_of(roles, "question", "trial"))
+    key = columns_of(roles, "question", "trial")
+    one_row = ONE not in key and sample.tell_apart(key)
     readings = list[Reading]()
     numbered = dict.fromkeys(systems_of_trials(beside, numbered=True))
     if len(beside) > 1 and kind == "marks" and "trial" not in roles:
@@ -306,8 +308,10 @@ def _readings_of(
             shares = {"rate": beside, "trials": ...}
             readings += [Reading(shares, "each is a share of successes, of so many trials")]
     fields = Counter(str(name).rpartition(".")[2] for name in columns if "." in str(name))
-    readings += [Reading({"outcome": field}, "each object is a system", wide)
-                 for field, objects in fields.items() if objects > 1 and of_file]  # fmt: skip
+    readings += [
+        Reading({"outcome": field}, "each object is a system", wide)
+        for field, number in fields.items() if number > 1 and of_file and one_row
+    ]  # fmt: skip
     return judged + readings + each * (not readings or "system" in roles)
 
 
@@ -379,8 +383,9 @@ def _likely_questions(sample: Sample, free: Labels, system: Labels) -> tuple[lis
         name for name in free
         if 1 < len(sample.distinct(name)) and sample.distinct(name)[0][0] not in "[{"
         and not sample.is_one_to_one(name, system)
-        and not _is_measurement(name)
+        and not _is_measurement(name) and not is_condition(name)
     ]  # fmt: skip
+    labels = labels or [name for name in free if _ID_NAME.search(normalized_name(name))]
     repeated = [name for name in labels if len(sample.distinct(name)) < len(sample)]
     ids = [name for name in repeated if _ID_NAME.search(normalized_name(name))
            or last_part(name) in usual_names("question")]  # fmt: skip
