@@ -571,7 +571,6 @@ _NEW = np.random.default_rng(5).beta(
         ({"new": np.round(_NEW)}, "is made of outcomes, shares of 4 trials"),
         ({"new": np.round(4 * _NEW) / 4}, "is made of outcomes, shares of 4 trials"),
         ({"new": _P}, "p_new is p itself"),
-        ({"new": np.broadcast_to(_NEW[:1, :1], _NEW.shape)}, "p_new is the same in all draws"),
         ({"p": np.round(4 * _P) / 4}, "p are shares of right trials, replicated counts"),
         ({"p": _P[:1], "new": _NEW[:1]}, "One chain has no R-hat"),
     ],
@@ -588,6 +587,17 @@ def test_what_is_no_probability_of_new_questions_is_noted(change, finding) -> No
         assert not found
     else:
         assert any(finding in note for note in notes)
+
+
+def test_new_questions_that_are_the_same_in_all_draws_are_refused_unless_p_is_known() -> None:
+    new = xr.Dataset({"p_new": (("chain", "draw", "new"), np.tile([0.2, 0.8], (2, 250, 1)))})
+    with pytest.raises(ValueError, match="p_new' is the same in all draws"):
+        bk.from_draws(_trace(_P[:, :, 0], predictions=new), _RIGHT[0][:, None] > 1, "pass@1")
+    known = np.tile([0.3, 0.5], (2, 250, 1))
+    fit = bk.from_draws(_trace(known, predictions=new), [[0, 1], [1, 0]], "pass@1", rng=1)
+    rows = bk.table(fit)
+    assert rows["mean"].tolist() == pytest.approx([0.4, 0.5])
+    assert rows["sd"].tolist() == pytest.approx([0.0, 0.0])
 
 
 @pytest.mark.parametrize("convention", ["counts", "marks", "marks, covariates"])

@@ -304,7 +304,15 @@ def _by_system(values: xr.DataArray, name: str, labels: Labels, p: xr.DataArray)
     values = values.isel({dim: places(values, dim, labels["system"], dim, "new")})
     drawn = _probabilities(values.transpose(*SAMPLE_DIMS, dim, ...).values, name)
     axes = [len(labels[axis]) for axis in labels if axis not in ("system", "question")]
-    return [system_p.reshape(len(drawn), -1, *axes) for system_p in np.moveaxis(drawn, 1, 0)]
+    by_system = [system_p.reshape(len(drawn), -1, *axes) for system_p in np.moveaxis(drawn, 1, 0)]
+    p_varies = bool((p.max(SAMPLE_DIMS) > p.min(SAMPLE_DIMS)).any())
+    if p_varies and any(np.ptp(new, axis=0).max() == 0.0 for new in by_system):
+        raise ArgumentError(
+            "new", f" must be drawn with the parameters of each draw; {name!r} is the same in all "
+            "draws, as if scores on questions like these were known. Leave it out of the trace, or "
+            "write it as a function of the parameters.",
+        )  # fmt: skip
+    return by_system
 
 
 def _metrics(study: Study, p: Array, new: list[Array] | None, rng: Rng) -> Array:

@@ -61,11 +61,6 @@ def new_question_notes(study: Study, p: Array, new: list[Array]) -> list[str]:
             finding = (
                 "is p itself: it has no new questions, and intervals are too narrow. Leave it out"
             )
-        elif np.ptp(values, axis=0).max() == 0.0:
-            finding = (
-                "is the same in all draws, so that the score for questions like these is taken as "
-                "known. If it is not, draw p_new with the parameters of each draw"
-            )
         elif _are_counts(values * most):
             finding = (
                 f"is made of outcomes, shares of {most} trials, in place of probabilities. Give p"
