@@ -16,6 +16,7 @@ import xarray as xr
 from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.data.study import Study
+from bayesatk.metrics.category_credit import reachable
 from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import (
     population_mean,
@@ -26,7 +27,7 @@ from bayesatk.models.question_means import Shares, SystemMetrics, stored
 from bayesatk.priors import HyperPrior
 from bayesatk.results.difficulty_draws import ATOMS, flat_draws
 from bayesatk.results.question_laws import QuestionLaws
-from bayesatk.results.schema import DRAWS
+from bayesatk.results.schema import DRAWS, SAMPLER_ATTRIBUTES, posterior_group
 
 
 @dataclass(frozen=True)
@@ -82,15 +83,48 @@ def count_draws(
         if keep_p:
             by_system[-1]["p"] = drawn[-1].p
     whole = by_chain(posterior, [metric_draws.whole for metric_draws in drawn])
-    whole, reach = np.split(whole, [len(judged)], axis=3)
-    variables = named_draws(study, posterior, by_system)
-    if reach.size:  # equal scores have none to reach
-        variables["reach_probability"] = ((*DRAWS, "target", "reached"), np.moveaxis(reach, 3, 4))
+    whole, reached = split_reached(whole, len(judged))
+    variables = named_draws(study, posterior, by_system) | reached
     by_group = None
     if study.grouping is not None:
         by_group = np.stack([metric_draws.by_group for metric_draws in drawn], axis=1)
         by_group = by_group[..., : len(judged), :]
     return CountDraws(whole, variables, by_group)
+
+
+def split_reached(
+    draws: Array, metrics: int
+) -> tuple[Array, dict[str, tuple[tuple[str, ...], Array]]]:
+    """Divide draws (chain, draw, system, metric, target): metrics, and scores that are reached."""
+    values, reach = np.split(draws, [metrics], axis=3)
+    if not reach.size:  # equal scores have none to reach
+        return values, {}
+    return values, {"reach_probability": ((*DRAWS, "target", "reached"), np.moveaxis(reach, 3, 4))}
+
+
+def posterior_dataset(
+    study: Study, counts: CountDraws, source: xr.Dataset, **attrs: Any
+) -> xr.Dataset:
+    """Return the group ``posterior``: draws of metrics, and of the rest.
+
+    Coordinates are those of the outcomes: a compiled model keeps those it was compiled with. What
+    is known of the sampler is that of the draws of the model, `source`.
+    """
+    outcomes, variables = study.outcomes, counts.variables
+    labels = {name: outcomes.dataset[name].values for name in ("system", "question", "category")}
+    recorded = {name: source.attrs[name] for name in SAMPLER_ATTRIBUTES if name in source.attrs}
+    group = posterior_group(
+        study.grid, counts.values, labels["system"], variables, recorded | attrs
+    )
+    if study.grouping is not None:
+        labels["group"] = np.array(study.grouping.labels)
+    if study.design is not None:
+        labels["coefficient"] = np.array(study.design.coefficients, object)
+    if "shape" in variables:
+        labels["function"] = np.arange(variables["shape"][1].shape[-1])
+    labels["reached"] = labels["category"][reachable(outcomes.utility)]
+    used = {dim for dims, _ in variables.values() for dim in dims}
+    return group.assign_coords({name: labels[name] for name in labels if name in used})
 
 
 def by_chain(posterior: xr.Dataset | xr.DataArray, arrays: Sequence[Array]) -> Array:

@@ -18,7 +18,6 @@ from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.roles import GROUP
 from bayesatk.data.study import Study, as_marked
-from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse, without_costs
 from bayesatk.models.alignment import (
     SAMPLE_DIMS,
@@ -28,6 +27,7 @@ from bayesatk.models.alignment import (
     number_notes,
     places,
 )
+from bayesatk.models.metric_draws import CountDraws, by_chain, posterior_dataset, split_reached
 from bayesatk.models.mixing import mixing_notes
 from bayesatk.models.own_checks import (
     contradictions,
@@ -44,9 +44,7 @@ from bayesatk.results.schema import (
     DRAWS,
     ONE_CHAIN,
     SAMPLE,
-    SAMPLER_ATTRIBUTES,
     data_groups,
-    posterior_group,
     result_tree,
     root_attributes,
 )
@@ -146,22 +144,23 @@ def from_draws(
     proper_probability("ci_prob", ci_prob, 0.95)
     traced_p, outcomes = _draws_of_p(posterior, p), as_marked(data)
     outcomes = outcomes if system is None else outcomes.sel(system=system)
-    group, lines = _new_questions(trace, new, outcomes)
+    with_new, lines = _new_questions(trace, new, outcomes)
     study = Study(
         outcomes=outcomes, metrics=requested, pooling="own", prior=None, ci_prob=float(ci_prob),
-        population="bootstrap" if group is None else "law",
+        population="bootstrap" if with_new is None else "law",
     )  # fmt: skip
     axes = ("system", "question", *study.scale.axes)
     labels = {name: outcomes.dataset[name].values.tolist() for name in axes}
     drawn, new_p = _probabilities(aligned(traced_p, labels, "p"), p), None
     lines += number_notes(traced_p, labels)
-    if group is not None:
-        new_p = _by_system(group[new].astype(float), new, labels, traced_p)
+    if with_new is not None:
+        new_p = _by_system(with_new[new].astype(float), new, labels, traced_p)
         lines += new_question_notes(study, drawn, new_p) or noise_note(study, new_p)
     generator, seed = resolve_rng(rng)
-    metric_draws = _metrics(study, drawn, new_p, generator)
+    draws = _metrics(study, posterior, drawn, new_p, generator)
     count_groups, count_notes = _count_groups(trace, study, labels, drawn)
-    groups = {"posterior": _group(study, posterior, metric_draws, drawn)} | count_groups
+    group = posterior_dataset(study, draws, posterior, sampling="own model")
+    groups = {"posterior": group} | count_groups
     if "sample_stats" in trace.children:
         groups["sample_stats"] = _sample_stats(trace)
     against = count_shares_note(study, drawn) or contradictions(study, drawn)
@@ -315,8 +314,10 @@ def _by_system(values: xr.DataArray, name: str, labels: Labels, p: xr.DataArray)
     return by_system
 
 
-def _metrics(study: Study, p: Array, new: list[Array] | None, rng: Rng) -> Array:
-    """Return draws of metrics, (draws, system, metric, target)."""
+def _metrics(
+    study: Study, posterior: xr.Dataset, p: Array, new: list[Array] | None, rng: Rng
+) -> CountDraws:
+    """Return draws of metrics, and of p (draws, system, question, ...)."""
     metrics = [study.scale.judged(metric) for metric in study.grid]
     metrics += study.scale.reaching()
     shares = Shares.of(p.shape[2], study.outcomes.weight)
@@ -328,32 +329,14 @@ def _metrics(study: Study, p: Array, new: list[Array] | None, rng: Rng) -> Array
         )
         anew = np.random.default_rng(seed)  # the same questions of all systems: draws are joint
         by_system.append(system_metrics.draw(False, rng, anew).whole)
-    return np.stack(by_system, axis=1)
+    values, variables = split_reached(by_chain(posterior, by_system), len(study.grid))
+    dims = (*DRAWS, "question", *study.scale.axes)
+    variables["p"] = (dims, p.reshape(*values.shape[:2], *p.shape[1:]))
+    return CountDraws(values, variables)
 
 
 def _mean_of(p: Array, metric: Any) -> Array:
     return np.asarray(metric.latent(p).mean(axis=1))
-
-
-def _group(study: Study, posterior: xr.Dataset, metrics: Array, p: Array) -> xr.Dataset:
-    """Return the group ``posterior``: metrics, and success probabilities."""
-    dataset, axes = study.outcomes.dataset, study.scale.axes
-    shape = posterior.sizes["chain"], posterior.sizes["draw"]
-    values, reach = np.split(metrics, [len(study.grid)], axis=2)
-    extra = {"p": ((*DRAWS, "question", *axes), p.reshape(*shape, *p.shape[1:]))}
-    coords: dict[str, Any] = {name: dataset[name].values for name in ("question", *axes)}
-    if reach.shape[2]:
-        moved = np.moveaxis(reach, 2, 3)
-        extra["reach_probability"] = (
-            (*DRAWS, "target", "reached"), moved.reshape(*shape, *moved.shape[1:])
-        )  # fmt: skip
-        coords["reached"] = dataset["category"].values[reachable(study.outcomes.utility)]
-    attrs = {name: posterior.attrs[name] for name in SAMPLER_ATTRIBUTES if name in posterior.attrs}
-    group = posterior_group(
-        study.grid, values.reshape(*shape, *values.shape[1:]), dataset["system"].values, extra,
-        attrs | {"sampling": "own model"},
-    )  # fmt: skip
-    return group.assign_coords(coords)
 
 
 def _count_groups(

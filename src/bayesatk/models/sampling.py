@@ -21,11 +21,10 @@ from bayesatk._tools.arrays import Rng
 from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.study import Study, read_study
-from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricSpec
 from bayesatk.models.building import build_models, sampled_families
 from bayesatk.models.evidence import Averaged, average
-from bayesatk.models.metric_draws import CountDraws, count_draws
+from bayesatk.models.metric_draws import CountDraws, count_draws, posterior_dataset
 from bayesatk.models.mixing import mixing_notes
 from bayesatk.models.pooled_votes import pooled_vote_draws
 from bayesatk.models.predictive import Predictive
@@ -44,10 +43,8 @@ from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty_draws import difficulty_group, has_difficulty_group
 from bayesatk.results.schema import (
     SAMPLE,
-    SAMPLER_ATTRIBUTES,
     data_groups,
     group_draws_dataset,
-    posterior_group,
     result_tree,
     root_attributes,
 )
@@ -295,9 +292,7 @@ def sampled_result(
     models = build_models(study) if study.judged else {}
     counts, averaged, traces = _drawn(study, models, how, generator, "p" in keep)
     first = next(iter(traces.values()))["posterior"].to_dataset()
-    recorded = {name: first.attrs[name] for name in SAMPLER_ATTRIBUTES if name in first.attrs}
-    recorded |= {"sampling": "nuts", "tuning_steps": how.tune}
-    posterior = _posterior(study, counts).assign_attrs(recorded)
+    posterior = posterior_dataset(study, counts, first, sampling="nuts", tuning_steps=how.tune)
     statistics = sampler_statistics(traces)
     groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
     groups |= Predictive(study, models, traces, averaged, posterior, keep, generator).groups()
@@ -365,25 +360,6 @@ def _joined(parts: Sequence[tuple[list[int], CountDraws]]) -> CountDraws:
     for counts in draws:
         variables |= counts.variables
     return CountDraws(values, variables, by_group)
-
-
-def _posterior(study: Study, counts: CountDraws) -> xr.Dataset:
-    """Return the ``posterior`` group: draws of metrics, and of the rest.
-
-    Coordinates are those of the outcomes: a compiled model keeps those it was compiled with.
-    """
-    outcomes, variables = study.outcomes, counts.variables
-    labels = {name: outcomes.dataset[name].values for name in ("system", "question", "category")}
-    group = posterior_group(study.grid, counts.values, labels["system"], variables, {})
-    if study.grouping is not None:
-        labels["group"] = np.array(study.grouping.labels)
-    if study.design is not None:
-        labels["coefficient"] = np.array(study.design.coefficients, object)
-    if "shape" in variables:
-        labels["function"] = np.arange(variables["shape"][1].shape[-1])
-    labels["reached"] = labels["category"][reachable(outcomes.utility)]
-    used = {dim for dims, _ in variables.values() for dim in dims}
-    return group.assign_coords({name: labels[name] for name in labels if name in used})
 
 
 def _more_groups(
