@@ -372,6 +372,8 @@ def test_systems_are_chosen_by_name(table, tmp_path) -> None:
     gate = ("gate", path, "--policy", policy)
     answer = json.loads(run(*gate, "--system", "new", "--system", "old", "--json").stdout)
     assert answer["observed"] == {"new": 0.75, "baseline": 0.5}
+    grouped = run(*gate, "--system", "new", "--system", "old", "--group", "task").stderr
+    assert "--where task=VALUE" in grouped
     for names in (["new"], ["new", "new"], ["old", "new", "3"]):
         named = [text for name in names for text in ("--system", name)]
         refusal = run(*gate, *named).stderr

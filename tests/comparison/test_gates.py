@@ -145,6 +145,18 @@ def test_identical_data_pass_with_a_margin_and_never_fail() -> None:
     assert np.isfinite(list(sure.difference.values())).all()
 
 
+def test_the_same_outcomes_twice_do_not_make_other_runs_fail() -> None:
+    """On questions like these they look more alike than two runs of one system ever are."""
+    same = _runs(4)
+    policy = bk.decide.GatePolicy("pass@1", margin=0.02, target="population")
+    gate = _gate(same, same, policy)
+    on_these = _gate(same, same, replace(policy, target="questions"))
+    assert gate.difference["sd"] < 0.5 * on_these.difference["sd"]
+    rates = gate.design.same_system
+    assert rates.fails < 0.05 < rates.passes
+    assert rates.passes == pytest.approx(on_these.design.same_system.passes, abs=0.02)
+
+
 def test_systems_are_aligned_on_their_questions() -> None:
     rows = [(f"q{i}", t, int((i + t) % 3 > 0)) for i in range(12) for t in range(4)]
     frame = pd.DataFrame(rows, columns=["question", "trial", "outcome"])
