@@ -178,7 +178,7 @@ class Predictive:
         name, dims = study.scale.variable, (*DRAWS, "question", *study.scale.axes)
 
         def drawn(family: str) -> dict[str, Array]:
-            with _quietly():
+            with quietly():
                 replicates = pm.sample_posterior_predictive(
                     self.traces[family], self._new_questions(family), var_names=[name],
                     random_seed=int(self.rng.integers(2**31)), **_QUIET,
@@ -239,7 +239,7 @@ class Predictive:
         study, systems = self.study, range(len(self.study.outcomes.systems))
         variable, drawn, grid = study.scale.variable, {}, MetricGrid.of(study.judged)
         for name in self.models:
-            with _quietly():
+            with quietly():
                 drawn[name] = pm.sample_prior_predictive(
                     PRIOR_DRAWS, self._new_questions(name),
                     random_seed=int(self.rng.integers(2**31)),
@@ -287,7 +287,7 @@ class Predictive:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Let PyMC leave out the potential of an improper prior, without saying what is drawn."""
     logger = logging.getLogger("pymc")
     level = logger.level

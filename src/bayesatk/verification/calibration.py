@@ -7,15 +7,12 @@ value falls among independent draws of its posterior must be uniform.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pymc as pm
 import xarray as xr
-from pymc.pytensorf import compile as compile_pytensor
-from pymc.pytensorf import find_rng_nodes, reseed_rngs
 from pytensor.graph.traversal import ancestors
 from scipy.special import ndtr, ndtri
 from scipy.stats import kstest
@@ -23,6 +20,7 @@ from scipy.stats import kstest
 from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.messages import ArgumentError, proper_probability, whole_number
 from bayesatk._tools.progress import track
+from bayesatk.models.predictive import quietly
 from bayesatk.models.sampling import Sampling
 from bayesatk.results.citations import TALTS
 from bayesatk.results.schema import chain_dataset
@@ -134,7 +132,7 @@ def calibrate(
     replications : int
         Number of simulated data sets.
     rng : int
-        Seed. Replication i depends on (rng, i) only.
+        Seed.
     alpha : float
         As in `Calibration`.
     progress : bool, optional
@@ -191,13 +189,21 @@ def calibrate(
             "model", f" must have no potentials, from which nothing can be drawn; got {names}. "
             "Write observed variables; models of bayesatk.models.build have them in form='full'.",
         )  # fmt: skip
-    forward, ask = Forward(model), posterior or _nuts(model)
-    observed = [variable.name for variable in model.observed_RVs]
-    rows = []
+    ask, rows = posterior or _nuts(model), []
+    with quietly():
+        drawn = pm.sample_prior_predictive(
+            number, model, random_seed=seed, compile_kwargs={"mode": "FAST_COMPILE"}
+        )
+    by_group = {
+        "prior": [*model.free_RVs, *model.deterministics],
+        "prior_predictive": model.observed_RVs,
+    }
     for replication in track(range(number), "calibration", number, progress):
         generator = np.random.default_rng([seed, replication])
-        truth = forward.draw(generator)
-        data = {name: truth.pop(name) for name in observed}
+        truth, data = (
+            {one.name: drawn[group][one.name].values[0, replication] for one in variables}
+            for group, variables in by_group.items()
+        )
         rows.append(_places(truth, ask(data, generator), generator))
     group = chain_dataset({name: np.array([[row[name] for row in rows]]) for name in rows[0]})
     tree = xr.DataTree.from_dict({"/prior_sbc": group})
@@ -272,35 +278,3 @@ def _container(model: pm.Model, variable: Any) -> Any:
             "...), or pass a posterior of your own.",
         )  # fmt: skip
     return containers[0]
-
-
-class Forward:
-    """A model compiled to be drawn from.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        Whose prior has no potentials.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesatk.models import build
-    >>> drawn = Forward(build([[1, 0], [1, 1]], form="full")).draw(np.random.default_rng(1))
-    >>> drawn["p"].shape, bool((drawn["successes"] <= 2).all())
-    ((1, 2), True)
-    """
-
-    def __init__(self, model: pm.Model) -> None:
-        variables: list[Any] = [*model.free_RVs, *model.deterministics, *model.observed_RVs]
-        self._names = [variable.name for variable in variables]
-        self._random = find_rng_nodes(variables)
-        # Compiling to C costs more than interpreting the few thousand draws of a study.
-        self._function = compile_pytensor([], variables, mode="FAST_COMPILE")
-        self._lock = Lock()  # between the seed and the draw
-
-    def draw(self, rng: Rng) -> dict[str, Array]:
-        """Draw all variables once, by name."""
-        with self._lock:
-            reseed_rngs(self._random, int(rng.integers(2**63)))
-            return dict(zip(self._names, self._function(), strict=True))
