@@ -22,8 +22,8 @@ from scipy.stats import gaussian_kde
 from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.data.study import Study
-from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import (
+    all_trials,
     chosen,
     difficulty_of,
     field_values,

@@ -17,8 +17,8 @@ from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.data.study import Study
 from bayesatk.metrics.category_credit import reachable
-from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import (
+    all_trials,
     population_mean,
     probabilities,
     traced_laws,

@@ -32,8 +32,7 @@ from bayesatk.models.metric_draws import (
     named_draws,
     traced_p,
 )
-from bayesatk.models.program import all_trials
-from bayesatk.models.question_draws import traced_laws
+from bayesatk.models.question_draws import all_trials, traced_laws
 from bayesatk.models.question_means import Shares, SystemMetrics
 from bayesatk.models.votes import ballots_of, vote_means
 from bayesatk.priors import AnswerHyperPrior

@@ -315,9 +315,3 @@ def _given_p(study: Study, p: Tensor, earlier: Array | None = None) -> None:
     if earlier is not None and earlier.any():
         counted = pt.switch(earlier > 0.0, earlier * pt.log(p), 0.0)
         pm.Potential("prior_trials", counted.sum(axis=(1, 2)))
-
-
-def all_trials(study: Study) -> Array:
-    """Trials (system, question, category), with those before at their weight."""
-    counts = study.counts.astype(float)
-    return counts if study.prior_by_kind is None else counts + study.prior_by_kind

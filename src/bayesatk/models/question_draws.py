@@ -24,6 +24,12 @@ _POSITIVE_FLOOR = 1e-300  # of a sum of gamma variables
 _MIN_ICC = 1e-8  # of the rates of a judge, as in `bayesatk.models.judged_marks`
 
 
+def all_trials(study: Study) -> Array:
+    """Trials (system, question, category), with those before at their weight."""
+    counts = study.counts.astype(float)
+    return counts if study.prior_by_kind is None else counts + study.prior_by_kind
+
+
 def chosen(families: Sequence[Nodes], choice: Ints) -> Nodes:
     """Return, at every position, the draw of the family chosen there."""
     all_families = Nodes.joined(families, [1.0] * len(families))
