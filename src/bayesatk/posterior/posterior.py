@@ -1045,7 +1045,7 @@ class Posterior:
         if not predictor.has_group_effects:
             return part.moments.by_group[place][..., 1, 0]
         means = np.empty((len(theta), self.model.cells.groups, len(self.metrics)))
-        for rows in predictor.blocks(theta, 3 * len(self.metrics)):
+        for rows in predictor.blocks(theta, 3 * len(self.metrics), self.model.cells.groups):
             means[rows] = self._given(part.fit).new_of_groups_at(theta[rows], effect[rows])
         return means
 

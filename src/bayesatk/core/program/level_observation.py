@@ -320,7 +320,7 @@ class Levels(Observation):
     @override
     def floats(self, columns: int) -> int:
         """Count the arrays that have a number for each node."""
-        return columns * len(self.states) + max(_ARRAYS_OVER_NODES, columns // 2) * self._nodes
+        return columns * len(self.states) + max(_ARRAYS_OVER_NODES, columns // 8) * self._nodes
 
     # Draws
 
@@ -447,8 +447,9 @@ def _on_one_scale(factors: list[_Factors]) -> list[_Factors]:
 
 def _span(metrics: Sequence[ScoredCredit]) -> tuple[Array, Array]:
     """Lowest value of each metric, and the width of its scale."""
-    lowest = np.array([metric.scores.min() for metric in metrics])
-    return lowest, np.maximum([np.ptp(metric.scores) for metric in metrics], PROBABILITY_FLOOR)
+    scores = np.stack([metric.scores for metric in metrics])
+    lowest = scores.min(axis=1)
+    return lowest, np.maximum(scores.max(axis=1) - lowest, PROBABILITY_FLOOR)
 
 
 def _cumulants(raw: Array, metrics: int) -> Array:
