@@ -278,6 +278,8 @@ class StudentMixture:
         z = (points - centre) / unit
         overall = (z.T * share) @ z + _RIDGE * np.eye(size)
         longest = np.linalg.eigh(overall * unit * unit[:, None])[1][:, -1]
+        # An eigenvector has either sign, by rounding, and with it the order of the kernels.
+        longest *= np.sign(longest[np.abs(longest).argmax()])
         order = np.argsort((unit * z) @ longest)
         starts = order[at_equal_steps(share[order], number)]
         width = (4.0 / ((size + 2.0) * number)) ** (1.0 / (size + 4.0))
