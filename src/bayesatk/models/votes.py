@@ -165,6 +165,7 @@ def vote_means(
             ]) for p, correct in islice(of_questions, len(span))
         ], axis=1)  # fmt: skip
 
+    # Credits stand where p does elsewhere: a metric of them is one of their columns.
     columns = [SimpleNamespace(latent=itemgetter((..., column))) for column in range(2 * len(ks))]
     means = SystemMetrics(columns, shares, credits, tried, resampled=True).draw(False, rng)
     exact, simulated = np.split(means.by_group, 2, axis=2)
