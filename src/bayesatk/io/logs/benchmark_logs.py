@@ -367,10 +367,10 @@ FORMATS = (
         ending=r"[._]eval_results", honours=("scorer",),
     ),
     RecordLog(
-        # The order numbers the trials.
+        # The order numbers the trials. Records of one's own name their systems, too: a table.
         "human-eval", "lines", ("task_id", "passed", "completion"),
         {"question": "task_id", "outcome": "passed"}, output=("completion",),
-        needed=("task_id", "passed"),
+        needed=("task_id", "passed"), unless=("model|model_name|model_id|system|agent",),
     ),
     RecordLog(
         "live-code-bench", "document", ("question_id", "graded_list"),
