@@ -2,7 +2,6 @@
 
 import json
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -117,17 +116,32 @@ def test_numbers_say_nothing_of_what_was_asked_but_may_be_right_answers():
     refused(lambda: bk.tally(table.rename(columns={"input": "target"})), "target")
 
 
-def test_one_content_under_two_ids_is_noted():
+def test_one_content_under_two_ids_is_doubted_with_the_columns_that_name_the_question():
     table = pd.DataFrame(
         {"id": [1, 2, 3, 3], "prompt": ["x", "y", "x", "x"], "passed": [1, 0, 1, 1]}
     )
-    (note,) = [note for note in bk.tally(table).notes if "CHECK" in note]
-    assert "1 of 3 questions ask the same as another (first: 3 as 1)" in note
-    notes = bk.tally(table.assign(target=["a", "b", "c", "c"])).notes
-    assert not [note for note in notes if "CHECK" in note]
+    with pytest.warns(
+        bk.OutcomeWarning, match=r"1 of 3 questions ask the same .* \(first: 3 as 1"
+    ) as of:
+        (note,) = [note for note in bk.tally(table).notes if "CHECK" in note]
+    assert note.endswith("trials of one question: columns={'question': 'prompt'}.")
+    assert note == f"CHECK: {of[0].message}"
+    assert counted(bk.tally(table, columns={"question": "prompt"})) == [(0, 1), (3, 3)]
+    numbered = table.assign(trial=[0, 0, 0, 1])  # two rows of x are trial 0
+    with pytest.warns(bk.OutcomeWarning, match="is a question counted twice"):
+        bk.tally(numbered)
+    different = table.assign(target=["a", "b", "c", "c"])
+    assert not [note for note in bk.tally(different).notes if "CHECK" in note]
+    more = pd.concat([different, different.iloc[[0]].assign(id=4)])
+    with pytest.warns(bk.OutcomeWarning, match="question': .'prompt', 'target'.}"):
+        bk.tally(more)
+    by_content = bk.tally(more, columns={"question": ["prompt", "target"]})
+    assert counted(by_content) == [(0, 1), (2, 2), (2, 2)]
     assert not [note for note in bk.tally(table.drop(columns="prompt")).notes if "CHECK" in note]
 
 
+# Several ids of one prompt, and ids that number the trials of every prompt, are doubted.
+@pytest.mark.filterwarnings("ignore::bayesatk.OutcomeWarning")
 @given(st.data())
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_renumbered_tables_give_the_true_counts_or_are_refused(chosen):
@@ -143,9 +157,7 @@ def test_renumbered_tables_give_the_true_counts_or_are_refused(chosen):
     else:
         truth = table.groupby("id", sort=False)["passed"].agg(["sum", "count"])
         assert bk.tally(table).successes.values[0].tolist() == truth["sum"].tolist()
-    with warnings.catch_warnings():  # ids that number the trials of every prompt
-        warnings.simplefilter("ignore", bk.OutcomeWarning)
-        by_prompt = bk.tally(table, columns={"question": "prompt"})
+    by_prompt = bk.tally(table, columns={"question": "prompt"})
     truth = table.groupby("prompt", sort=False)["passed"].agg(["sum", "count"])
     assert by_prompt.successes.values[0].tolist() == truth["sum"].tolist()
     assert by_prompt.trials.values[0].tolist() == truth["count"].tolist()

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -66,6 +67,7 @@ def test_tables_of_rubbish_raise_only_outcome_error(rows):
     only_outcome_errors(lambda: bk.tally(frame, missing="ignore"))
 
 
+@pytest.mark.filterwarnings("ignore::bayesatk.OutcomeWarning")  # one prompt of several ids
 @FUZZ
 @given(st.lists(st.tuples(st.integers(0, 1) | NESTED, NESTED, st.integers(0, 1)), max_size=4))
 def test_rubbish_as_what_was_asked_raises_only_outcome_error(rows):

@@ -122,6 +122,15 @@ def test_doubts_are_told(tmp_path):
     assert "Look at: a, b: 2 to 3 trials of a question" in report
     lines(path, [{"question": 1, "score": 0}, {"question": 2, "score": 1}])
     assert "each question was tried once" in str(bk.checks.inspect_source(path))
+    rows = [{"id": n, "system": "ab"[n % 2], "prompt": f"? {n // 4}", "score": n % 3 % 2}
+            for n in range(12)]  # fmt: skip
+    lines(path, rows)  # an id for each row, of three prompts
+    report = str(bk.checks.inspect_source(path))
+    assert "no question was tried by every system" in report
+    assert "--shared" not in report
+    told = run("doctor", path, "--column", "question=prompt").output
+    assert "2 systems x 3 questions, 12 trials" in told
+    assert "--column question=prompt" in run("doctor", path).output
     report = str(bk.checks.inspect_source(RECORDS / "harbor"))
     assert "Look at: 1 of 6 trials have the exception ApiRateLimitError" in report
 

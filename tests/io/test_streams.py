@@ -158,8 +158,8 @@ def test_one_content_under_two_names_is_noted_between_parts(tmp_path) -> None:
     table = frame(90).fillna(1.0)
     table["prompt"] = "what of " + table["question"].replace("q3", "q0")
     path = written(table, tmp_path / "runs.parquet")
-    data = same_in_parts(path)
-    assert any("1 of 6 questions ask the same" in note for note in data.notes)
+    with pytest.warns(bk.OutcomeWarning, match="1 of 6 questions ask the same"):
+        same_in_parts(path)
 
 
 def test_trials_without_number_are_counted_with_a_note(tmp_path, monkeypatch) -> None:

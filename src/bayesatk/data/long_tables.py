@@ -307,7 +307,6 @@ class Counter:
         unnumbered = "trial" not in table.roles and not table.counted
         if unnumbered:
             notes.insert(0, "no trial column: the rows of one (system, question) are its trials")
-        notes += self._agreement.notes(questions)
         if table.unused:
             named = shown(list(table.unused), 200)[1:-1]
             notes.append(
@@ -331,7 +330,8 @@ class Counter:
                 "first success? Counts do not say so: give the outcome of every trial, in order."
             )
             long = replace(long, notes=(*long.notes, note))
-        others = variants_doubt(systems), self._sums_doubt(questions)
+        same = self._agreement.doubt(questions, numbered=not unnumbered)
+        others = variants_doubt(systems), self._sums_doubt(questions), same
         for doubt in filter(None, (*table.doubts, *others)):
             long = long.doubted(*doubt)
         return long

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import NO_CONTENT, Columns, canonical
-from bayesatk.data.role_doubts import is_right_answer
+from bayesatk.data.role_doubts import Doubt, is_right_answer
 from bayesatk.data.roles import COVARIATE, FILE, FOLDER, GROUP, KEY, PLACEHOLDERS, WEIGHT, as_tuple
 from bayesatk.data.validation import Labels, OutcomeError, is_absent, number_of, shown
 
@@ -209,10 +209,15 @@ class Agreement:
             if role not in ("content", "reference")
         }
 
-    def notes(self, questions: Labels) -> tuple[str, ...]:
-        """Return a note if two questions have the same content."""
+    def doubt(self, questions: Labels, numbered: bool) -> Doubt:
+        """Return a doubt if two questions have the same content.
+
+        They may be trials of one question, which their content names; not where trials are
+        `numbered`, as then two of them may have one number.
+        """
         keys = [key for key in self._first if key[0] == "content"]
-        if all(is_right_answer(name) for _, name in keys):
+        prompts = [key for key in keys if not is_right_answer(key[1])]
+        if not prompts:
             return ()
         contents = pd.DataFrame({key: self.values(key, questions, NO_CONTENT) for key in keys})
         twins = contents[contents.any(axis=1) & contents.duplicated()]
@@ -221,10 +226,15 @@ class Agreement:
         first = (contents == twins.iloc[0]).all(axis=1).to_numpy().argmax()
         places = int(first), int(twins.index.to_numpy()[0])
         earlier, later = (shown(questions[position], 40) for position in places)
-        return (
-            f"CHECK: {len(twins)} of {len(questions)} questions ask the same as another (first: "
-            f"{later} as {earlier}); is a question counted twice?",
-        )
+        fact = (f"{len(twins)} of {len(questions)} questions ask the same as another (first: "
+                f"{later} as {earlier}); ")  # fmt: skip
+        if numbered or not contents[prompts].all(axis=None):
+            return (f"{fact}is a question counted twice?",)
+        same_answers = contents.duplicated().equals(contents.duplicated(prompts))
+        names = [name for _, name in (prompts if same_answers else keys)]
+        question = names if len(names) > 1 else names[0]
+        return (f"{fact}if their rows are trials of one question: ",
+                Argument("columns", {"question": question}), ".")  # fmt: skip
 
 
 def _unequal_values(

@@ -353,10 +353,12 @@ def _doubts(data: Outcomes) -> list[str]:
         doubts.append("each question was tried once: nothing says how often a system would repeat")
     unrun = int(((trials == 0) & (data.dataset["missing"].values == 0)).sum())
     if unrun:
+        together = (trials > 0).all(axis=0).any()
         doubts.append(
-            f"{unrun} pairs of system and question were never run; compare those that "
-            "every system tried: --shared --missing ignore"
-        )
+            f"{unrun} pairs of system and question were never run; "
+            + ("compare those that every system tried: --shared --missing ignore" if together else
+               "no question was tried by every system: are the questions named by their column?")
+        )  # fmt: skip
     return doubts
 
 
