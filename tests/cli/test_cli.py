@@ -502,7 +502,7 @@ def test_a_report_with_verification(runs, tmp_path) -> None:
 
 COMMON = {
     "metric", "system", "group", "missing", "score", "column", "where", "ignore", "records", "wide",
-    "success", "same-system", "better", "truth", "seed", "json", "output", "quiet",
+    "success", "same-system", "better", "truth", "cost", "seed", "json", "output", "quiet",
 }  # fmt: skip
 
 

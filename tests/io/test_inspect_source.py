@@ -221,6 +221,13 @@ def test_each_proposal_is_followed_by_what_it_reads(tmp_path):
         "--column outcome=a,b": "reads 3 questions x 2 trials: 67% right",
     }
     assert "(reads 3 questions x 2 trials: 67% right)" in str(bk.checks.inspect_source(path))
+    path.write_text("question,score\ny,0\nx,1\nx,-1\n")  # -1 may stand for no outcome
+    _, proposal, reading = run("doctor", path).output.partition("1. If")[2].splitlines()[:3]
+    command = shlex.split(proposal)
+    assert command[3:] == shlex.split(
+        "--score 0=0 --score 1=1 --score -1=missing --missing ignore")  # fmt: skip
+    assert reading.strip() == "reads 2 questions x 1 trial: 50% right"
+    assert "1 outcomes missing" in succeeded(*command[1:])
 
 
 @pytest.mark.parametrize("ending", [".nc", ".zarr"])

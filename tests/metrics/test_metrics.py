@@ -61,6 +61,7 @@ def test_own_metric_needs_only_a_credit(monkeypatch) -> None:
 def test_parse_reads_what_people_write() -> None:
     labels = [one.label for one in parse(["pass@1,4 PASS^4", "g-pass@8:0.25,0.5", "avg"])]
     assert labels == ["pass@1", "pass@4", "pass^4", "g-pass@8:0.25", "g-pass@8:0.5", "avg"]
+    assert [one.label for one in parse("pass@1,4,PASS^4,g-pass@8:0.25,.5, avg")] == labels
     assert parse(Metric(FAMILIES["maj@"], 3)) == parse("maj@3") == parse("maj@3 maj@3")
 
 

@@ -244,6 +244,8 @@ class Reading(FileOptions):
     truth
         Column with what is true of a trial, where it is known (0, 1 or empty), to correct for
         errors of the judge.
+    cost
+        Column with the cost of a trial; for logs: cost, tokens.
     quiet : -q
         No progress, no data card.
 
@@ -253,8 +255,6 @@ class Reading(FileOptions):
         Column with a property of every question, on which success depends.
     weight
         Column with the weight of every question.
-    cost
-        Column with the cost of a trial; for logs: cost, tokens.
     cost_unit
         Unit of costs: USD, tokens, s.
     missing_cost

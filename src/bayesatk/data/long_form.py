@@ -355,9 +355,11 @@ def unscored_outcome(
         max_listed = 8  # in a message
         remedy = otherwise = _numbers_written_otherwise(value)
         ways = [] if remedy or len(keys) > max_listed else ways_to_score(keys, scores)
-        if _number_of_outcome(value) is not None:
+        if (number := _number_of_outcome(value)) is not None:
             each = [["if each number has another score: ", *way] for way in ways[:1]]
-            ways = [*_ways_of_numbers(values), *each]
+            # A negative number beside 0 and 1 may stand for a missing outcome: proposed first.
+            of_negative = ways[::-1] if number < 0.0 and len(ways) > 1 else []
+            ways = [*of_negative, *_ways_of_numbers(values), *([] if of_negative else each)]
         if ways:
             remedy = ("Score every outcome that may occur: ", *alternatives(ways), ".")
     second_outcome = "" if second is None else f", and neither is {shown(second[0])} at {second[1]}"

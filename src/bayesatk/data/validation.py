@@ -260,13 +260,12 @@ _WORDS = (
 )  # fmt: skip
 
 
-def _is_word(outcome: object) -> bool:
-    """Return whether an outcome is a word, neither a number nor a letter for a grade."""
-    return (
-        isinstance(outcome, str)
-        and number_of(outcome) is None
-        and not (len(outcome) == 1 and outcome.isalpha())
-    )
+def _is_no_score(outcome: object) -> bool:
+    """Return whether an outcome is a negative number, or a word but no letter for a grade."""
+    number = number_of(outcome)
+    if number is not None:
+        return number < 0.0
+    return isinstance(outcome, str) and not (len(outcome) == 1 and outcome.isalpha())
 
 
 def ways_to_score(outcomes: Collection[Any], scores: Scores) -> list[list[str | Argument]]:
@@ -293,7 +292,7 @@ def ways_to_score(outcomes: Collection[Any], scores: Scores) -> list[list[str | 
     known = dict(stated) | {label: scores[label] for label in outcomes if label in scores}
     known |= scores_of_words([label for label in outcomes if label not in known])
     others = [label for label in outcomes if label not in known]
-    if {0.0, 1.0} <= {*known.values()} and others and all(map(_is_word, others)):
+    if {0.0, 1.0} <= {*known.values()} and others and all(map(_is_no_score, others)):
         names = f"{', '.join(map(shown, others))} {'was' if len(others) == 1 else 'were'}"
         as_missing = scored({**known, **dict.fromkeys(others)})
         partial = all(re.search("part|half", str(label).lower()) for label in others)

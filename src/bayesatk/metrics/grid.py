@@ -3,6 +3,7 @@
 A `MetricGrid` is the rectangle (variables x k x tau) of the requested metrics.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -100,7 +101,7 @@ def without_costs(metrics: MetricSpec) -> tuple[MetricSpec, tuple[Metric, ...]]:
     if not isinstance(metrics, str | Iterable):
         return metrics, ()
     items = [metrics] if isinstance(metrics, str) else list(metrics)
-    words = [word for item in items for word in (item.split() if isinstance(item, str) else [item])]
+    words = [word for item in items for word in (_words(item) if isinstance(item, str) else [item])]
     costs = tuple(metric for metric in COSTS if metric.label in words)
     if not costs:
         return items, ()
@@ -140,12 +141,23 @@ def check_sizes(metrics: Iterable[Metric]) -> None:
             )  # fmt: skip
 
 
+def _words(text: str) -> list[str]:
+    """Return the names of metrics between blanks, or commas that no further k follows.
+
+    Examples
+    --------
+    >>> _words("pass@1,4,mean, g-pass@4:.5,.75")
+    ['pass@1,4', 'mean', 'g-pass@4:.5,.75']
+    """
+    return re.sub(r",(?=\s|[^\W\d])", " ", text).split()
+
+
 def _parse_text(text: str) -> Iterator[Metric]:
     if not isinstance(text, str):
         raise TypeError(
             f"metrics must be strings or Metric objects; got {text!r}. {_KNOWN_METRICS}"
         )
-    for word in text.split():
+    for word in _words(text):
         lowered = word.lower()
         name, sign, trials = lowered.partition("@")
         if name in MEAN_NAMES and (not sign or trials == "n" or trials.isdecimal()):
