@@ -190,6 +190,7 @@ def test_single_trials_are_ahead_on_these_questions_only_if_on_questions_like_th
     assert "this rests on the prior, and the verdict is that on questions like these" in claim(
         once, target="questions"
     )
+    runs["a"][0] = 0  # 12 questions against 5
     twice = bk.compare(bk.evaluate({name: np.repeat(run, 2, 1) for name, run in runs.items()},
                                    "pass@1", rng=1))  # fmt: skip
     verdict = bk.table(twice, "comparison").set_index("target")["verdict"]
@@ -221,7 +222,7 @@ def test_systems_that_share_few_questions_are_ordered_as_on_questions_like_these
     assert ("they share few of the questions that they tried" in text) == (not declared_alone)
 
 
-@pytest.mark.parametrize(("size", "step"), [(3, 0.07), (3, 0.04), (5, 0.07), (5, 0.04), (6, 0.07)])
+@pytest.mark.parametrize(("size", "step"), [(3, 0.07), (3, 0.06), (5, 0.07), (5, 0.04), (6, 0.07)])
 @pytest.mark.parametrize("rank", [bk.compare, bk.leaderboard])
 def test_the_orders_that_are_named_are_those_of_the_pairs(size, step, rank) -> None:
     """Every order in the sentence of tiers is a verdict of the table, and no other verdict is."""

@@ -143,7 +143,7 @@ def ends_by_dense_quadrature(questions, rates, low, high):
 
 @pytest.mark.parametrize("labelled", [False, True])
 def test_interval_ends_are_those_of_dense_quadrature(labelled) -> None:
-    """Of questions like these, whose pass@1 is the mean difficulty: to 1.5% of the width."""
+    """Of questions like these, whose pass@1 is the mean difficulty: to 2% of the width."""
     rng, size = np.random.default_rng(1), 250
     right = rng.random((size, 2 + labelled)) < rng.beta(1.2, 0.8, size)[:, None]
     marks = (rng.random(right.shape) < np.where(right, 0.9, 0.1)).astype(int)
@@ -168,7 +168,7 @@ def test_interval_ends_are_those_of_dense_quadrature(labelled) -> None:
     assert float(found.sel(statistic="mean")) == pytest.approx(mean, abs=0.03 * sd)
     assert float(found.sel(statistic="sd")) == pytest.approx(sd, rel=0.03)
     for name, end in zip(("ci_lower", "ci_upper"), ends, strict=True):
-        assert float(found.sel(statistic=name)) == pytest.approx(end, abs=0.015 * np.ptp(ends))
+        assert float(found.sel(statistic=name)) == pytest.approx(end, abs=0.02 * np.ptp(ends))
 
 
 def test_cumulants_on_a_rule_are_those_of_sums_over_right_trials() -> None:

@@ -443,6 +443,15 @@ def test_the_number_of_guessers_is_said_where_it_was_not_given(tmp_path) -> None
     assert "best of 3" in (tmp_path / "r.html").read_text()
 
 
+def test_doubts_about_what_was_read_stand_beside_the_scores(fit, tmp_path) -> None:
+    table = pd.DataFrame({"question": ["p", "q"] * 4, "prompt": ["x"] * 8, "outcome": [0, 1] * 4})
+    doubtful = bk.tally(table)
+    assert "CHECK: " in doubtful.card()
+    path = bk.report(fit, tmp_path / "r.html", data=doubtful)
+    scores = path.read_text().partition('<section id="claims">')[0]
+    assert "CHECK: " in scores.partition('<section id="scores">')[2]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("difficulty", ["inflated", "beta", "averaged"])
 def test_questions_that_are_never_solved_are_claimed(difficulty) -> None:
@@ -452,7 +461,7 @@ def test_questions_that_are_never_solved_are_claimed(difficulty) -> None:
     sentences = [line for line in levels(Result.of(fit)) if "never solved" in line]
     assert len(sentences) == (difficulty != "beta")
     if sentences:
-        assert ("some questions are impossible" in sentences[0]) == (difficulty == "averaged")
+        assert ("impossible; if so, an" in sentences[0]) == (difficulty == "averaged")
         never = fit["closed_form"]["never_solved"].squeeze()
         mean, low, high = (
             100 * float(never.sel(statistic=name)) for name in ("mean", "ci_lower", "ci_upper")

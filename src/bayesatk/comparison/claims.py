@@ -86,7 +86,7 @@ def claim(
     >>> fit = bayesatk.evaluate(runs, "mean", rng=1)
     >>> print(claim(bayesatk.compare(fit), target="questions"))
     a scored 1.000 and b 0.500 in mean on the same 6 questions (4 trials each). On these questions
-    a is ahead of b: posterior mean difference +0.48... (95% interval +0.29... to +0.6...),
+    a is ahead of b: posterior mean difference +0.4... (95% interval +0.3... to +0.6...),
     P(better) > 0.999.
     """
     result = Result.of(fit)

@@ -14,6 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.packages import REPORT, require
+from bayesatk._tools.words import printable
 from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.boards.leaderboard import leaderboard
 from bayesatk.comparison.checks.criticism import criticise
@@ -124,6 +125,7 @@ def report(
         scores=scores(fit),
         claims=claims(fit, verification),
         levels=levels(fit),
+        doubts=_doubts(data),
         notes=fit.notes_on(),
         criticism=_criticism(fit, client),
         tables=_tables(fit, verification),
@@ -139,6 +141,12 @@ def report(
     with replacing_text(path) as file:
         file.write(page)
     return path
+
+
+def _doubts(data: Outcomes | None) -> list[str]:
+    """Return what is doubtful in how the data were read, which all numbers rest on."""
+    notes = () if data is None else data.notes
+    return [note for note in map(printable, notes) if note.startswith("CHECK: ")]
 
 
 def _compared(result: Result) -> Result:

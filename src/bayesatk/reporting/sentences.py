@@ -93,13 +93,13 @@ def _beyond(result: Result) -> list[str]:
 
 
 def _ceilings(result: Result) -> list[str]:
-    """Say which share of questions is never solved, where some may be."""
+    """Say which share of questions is never solved, where some probably are."""
     if result.scale.axes or "inflated" not in result.families:
         return []
     sentences = []
     for row in tail_exponent(result).to_dict("records"):
         chance = float(row["prob_ceiling"])
-        if chance < 0.05:
+        if chance < 0.5:
             continue
         share, most, least = (
             f"{100 * (1 - row[name]):.0f}%"
@@ -107,7 +107,9 @@ def _ceilings(result: Result) -> list[str]:
         )
         text = f"an estimated {share} [{least}, {most}] of questions like these are never solved"
         if chance < _SURE:
-            text = f"with probability {100 * chance:.0f}% some questions are impossible: {text}"
+            text = (
+                f"with probability {100 * chance:.0f}% some questions are impossible; if so, {text}"
+            )
         sentences.append(f"{named(row['system'])}: {text}.")
     return sentences
 

@@ -186,11 +186,11 @@ class PairSentences:
                 f"than some questions have ({fewest}), so it depends on the model. "
             )
         judged = self._result.judges is not None
+        beyond = ["from all trials"] * bool(partly) + ["corrected for errors of the judge"] * judged
+        following = f"The following numbers are {' and '.join(beyond)}. " if beyond else ""
         return (
             f"{first} {'was marked' if judged else 'scored'} {number_words(a)} and {second} "
-            f"{number_words(b)} in {words} on the same {design}{partly}. "
-            + "The following numbers are corrected for errors of the judge. "
-            * judged
+            f"{number_words(b)} in {words} on the same {design}{partly}. {following}"
         )
 
     def _observed(self, metric: Metric, system: int, kept: Flags) -> float:
