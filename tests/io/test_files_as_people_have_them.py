@@ -1320,6 +1320,19 @@ def test_ids_that_suites_of_one_system_share_are_refused_and_told_apart(tmp_path
     assert cells(bk.load({"m": tmp_path}, columns=suites)) == apart
 
 
+def test_a_folder_of_runs_for_each_system_is_read_by_the_first_remedy(tmp_path):
+    marks = {"a": ["010", "110"], "b": ["001", "101"]}  # of the tasks, in each run
+    for system, number in product("ab", range(2)):
+        rows = [{"task": n, "passed": int(mark)} for n, mark in enumerate(marks[system][number])]
+        written(tmp_path / system / f"run_{number}.jsonl", rows)
+    message = refused(lambda: bk.load(tmp_path), "If each folder is a system and each file a run")
+    proposed = {name: remedy(message, name) for name in ("columns", "same_system")}
+    data = bk.load(tmp_path, **proposed)
+    assert data.systems == ["a", "b"]
+    assert data.successes.values.tolist() == [[1, 2, 0], [1, 0, 2]]
+    assert (data.trials.values == 2).all()
+
+
 def test_lists_of_resolved_ids(tmp_path):
     """The experiments repository of SWE-bench: ids by what became of each."""
     path = written(tmp_path / "20240402_agent" / "results.json",

@@ -237,6 +237,10 @@ def test_a_saved_result_is_checked(tmp_path, ending):
     report = bk.checks.inspect_source(path)
     assert report.error is None
     assert "a whole result of conjugate" in str(report)
+    if ending == ".nc":
+        with pytest.raises(bk.OutcomeError, match="a saved result must be read by") as refusal:
+            bk.load(path)
+        assert f"bayesatk.report(bayesatk.load_result('{path}'), '" in str(refusal.value)
     file = path if path.is_file() else path / "zarr.json"
     file.write_bytes(file.read_bytes()[:-50])
     report = bk.checks.inspect_source(str(path))

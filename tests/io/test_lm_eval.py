@@ -98,6 +98,17 @@ def test_files_of_different_metrics_are_not_compared_unsaid(tmp_path):
     said_or_refused(lambda: bk.load([genuine, path]), "'exact_match'", "'acc'")
 
 
+def test_older_rows_do_not_list_their_metrics(tmp_path):
+    rows = [{name: value for name, value in row.items() if name != "metrics"}
+            for row in genuine_rows()]  # fmt: skip
+    path, listed = (samples_file(tmp_path / name, each)
+                    for name, each in (("older", rows), ("newer", genuine_rows())))  # fmt: skip
+    assert totals(bk.load(path)) == totals(bk.load(listed))
+    for row in rows:
+        del row["exact_match"]
+    refused(lambda: bk.load(samples_file(tmp_path / "cut", rows)), "Was the file cut")
+
+
 def test_metrics_of_lm_eval(tmp_path):
     path = LM_EVAL / "example__alpha" / f"samples_sums_choice_{STAMP}.jsonl"
     refused(lambda: bk.load(path), "'acc', 'acc_norm'", "scorer='acc'")

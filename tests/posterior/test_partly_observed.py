@@ -37,6 +37,9 @@ def test_an_estimate_is_the_mean_over_the_questions_with_k_trials() -> None:
         for k in (3, 4)
     ]
     assert "3 of 4" in str(bk.table(fit))
+    fit = bk.evaluate({"new": MARKS, "old": [[1, 0, 1], *MARKS[1:]]}, "pass@4", rng=1, draws=20)
+    (note,) = [note for note in fit.notes if "The estimate of" in note]
+    assert note.endswith("with 4 trials or more: 2 of 4 (old) to 3 of 4 (new).")
 
 
 def test_the_best_of_single_scores_is_said_to_rest_on_the_prior() -> None:

@@ -188,9 +188,12 @@ def with_system(
         common_folder: object = ...
         if len(of_same_name) == len(sources):
             common_folder = str(source.path.resolve().parent.parent)
+        is_run = all(_PART_NAME.fullmatch(file.plain.stem) for file in sources)
+        runs = [Argument("same_system", "trials")] * is_run
         raise OutcomeError(
             f"files that name their systems must have distinct names; two are called {name!r}. If "
-            "each folder is a system: ", Argument("columns", {"system": FOLDER}),
+            f"each folder is a system{' and each file a run' * is_run}: ",
+            Argument("columns", {"system": FOLDER}), *runs,
             "; if each is a suite of questions of one system: ",
             Argument("source", {"NAME": common_folder}, "load"),
             " with ", Argument("columns", {"question": question}), ".",

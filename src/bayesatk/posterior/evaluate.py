@@ -280,7 +280,9 @@ def evaluate(
     estimates = np.stack([system.statistics[requested, 0, 0] for system in systems])
     remarks = [
         *study.notes,
-        *partly_observed_notes(study.metrics, estimates, study.outcomes.observed_up_to),
+        *partly_observed_notes(
+            study.outcomes.systems, study.metrics, estimates, study.outcomes.observed_up_to
+        ),
         *(remark for system in systems for remark in system.remarks),
     ]
     joint = coupling.spawn(1)[0]

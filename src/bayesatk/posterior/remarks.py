@@ -36,11 +36,14 @@ def proxy_note(
     ]
 
 
-def partly_observed_notes(requested: Sequence[Metric], estimates: Array, trials: Ints) -> list[str]:
+def partly_observed_notes(
+    systems: Sequence[object], requested: Sequence[Metric], estimates: Array, trials: Ints
+) -> list[str]:
     """Say how many questions estimates are of, where not all that were tried have k trials.
 
     Parameters
     ----------
+    systems : sequence
     requested : sequence of Metric
     estimates : ndarray, shape (system, metric)
     trials : ndarray of int, shape (system, question)
@@ -49,8 +52,9 @@ def partly_observed_notes(requested: Sequence[Metric], estimates: Array, trials:
     --------
     >>> from bayesatk.metrics.grid import parse
     >>> trials, estimates = np.array([[5, 5, 5, 3], [4, 4, 3, 3]]), np.array([[0.5], [0.4]])
-    >>> partly_observed_notes(parse("pass@4"), estimates, trials)
-    ['The estimate of pass@4 is of the questions with 4 trials or more: 2 of 4 to 3 of 4.']
+    >>> (note,) = partly_observed_notes(["a", "b"], parse("pass@4"), estimates, trials)
+    >>> note.removeprefix("The estimate of pass@4 is of the questions with 4 trials or more: ")
+    '2 of 4 (b) to 3 of 4 (a).'
     """
     notes, tried = [], (trials > 0).sum(axis=1)
     for metric, values in zip(requested, estimates.T, strict=True):
@@ -59,11 +63,14 @@ def partly_observed_notes(requested: Sequence[Metric], estimates: Array, trials:
         stated = np.isfinite(values) & (observed > 0)
         if not (stated & (observed < tried)).any():
             continue
-        systems = sorted(np.flatnonzero(stated), key=lambda i: observed[i] / tried[i])
-        shares = dict.fromkeys(f"{observed[i]} of {tried[i]}" for i in (systems[0], systems[-1]))
+        order = sorted(np.flatnonzero(stated).tolist(), key=lambda i: observed[i] / tried[i])
+        (least, first), (most, last) = (
+            (f"{observed[i]} of {tried[i]}", systems[i]) for i in (order[0], order[-1])
+        )
+        shares = least if least == most else f"{least} ({first}) to {most} ({last})"
         notes.append(
             f"The estimate of {metric.label} is of the questions with {metric.k} trials or more: "
-            f"{' to '.join(shares)}."
+            f"{shares}."
         )
     return notes
 

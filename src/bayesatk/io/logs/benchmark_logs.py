@@ -77,12 +77,15 @@ _SAMPLES_FILE = re.compile(r"samples_(.+?)(_(\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl"
 def _lm_eval(record: Record) -> Trials:
     """Read a row of ``samples_TASK_TIME.jsonl``: one for every document *and filter*.
 
-    ``metrics`` names the marks in the row; ``resps`` holds every response, though with repeats only
-    one filtered response is marked. So a file is one trial of every document, and further runs are
-    further trials (``same_system="trials"``). `bayesatk.lm_eval` marks every repeat: each of its
-    metrics is a list of marks.
+    ``metrics`` names the marks in the row; older rows have none, and no other numbers but the marks
+    and ``doc_id``. ``resps`` holds every response, though with repeats only one filtered response
+    is marked. So a file is one trial of every document, and further runs are further trials
+    (``same_system="trials"``). `bayesatk.lm_eval` marks every repeat: each of its metrics is a list
+    of marks.
     """
-    metrics = [str(name) for name in record.of(list, "metrics")]
+    numbers = (name for name, value in record.fields.items() if isinstance(value, int | float))
+    named = record.fields.get("metrics", [name for name in numbers if name != "doc_id"])
+    metrics = [str(name) for name in named] if isinstance(named, list) else []
     if not metrics or not set(metrics) <= set(record.fields):
         raise OutcomeError(
             f"{record.where} must have the metrics that it lists, {shown(metrics)}. Was the file "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayesatk._tools.messages import Argument, one_of
+from bayesatk._tools.messages import Argument, one_of, source_of
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.json_stream import decoded, members, parsed_lines
 from bayesatk.io.logs import agent_logs, benchmark_logs
@@ -46,12 +46,18 @@ def detect(source: Source, format_name: str | None = None) -> str:
             f"a spreadsheet must be saved as CSV first; got {ending!r}. Save the sheet with the "
             "marks as .csv, with one row of names of columns above them."
         )
+    if suffix == ".nc":
+        raise OutcomeError(
+            "a saved result must be read by bayesatk.load_result; it holds no outcomes to load. "
+            "Its page, by Python: bayesatk.report(bayesatk.load_result("
+            f"{source_of(str(source.path), 4096)}), 'report.html')."
+        )
     if suffix not in SUFFIXES or (compressed and suffix in (".parquet", ".eval")):
         raise OutcomeError(
             f"the file type must be one of {', '.join(SUFFIXES)}, or text of these compressed "
             f"({', '.join(COMPRESSED)}); got {ending!r}. Say what it is with ",
-            Argument("format", ...), f", one of {', '.join(names)}; or convert it, or pass the "
-            "data itself to bayesatk.tally.",
+            Argument("format", ...), ", such as jsonl or lm-eval; or convert it, or pass the data "
+            "itself to bayesatk.tally.",
         )  # fmt: skip
     kind = SUFFIXES[suffix]
     if kind == "parquet":
