@@ -129,3 +129,25 @@ def test_other_questions_speak_for_a_floor_only_on_request(pooled) -> None:
 def test_floors_are_pooled_or_not() -> None:
     with pytest.raises(ValueError, match="pooled_floors must be true or false"):
         bk.decide.GatePolicy("pass@1", margin=0.1, pooled_floors="yes")
+
+
+def test_the_verdict_names_the_floor_that_decides() -> None:
+    rng = np.random.default_rng(1)
+    old, new = rng.binomial(1, 0.6, (2, 100, 4))
+    new[0] = 0
+    passes = bk.decide.GatePolicy("pass@1", margin=0.3)
+    assert str(gate_of(joined_outcomes(new, old), passes)).startswith("PASS: in pass@1 on these")
+    floors = bk.decide.GatePolicy("pass@1", margin=0.3, floors={0: 0.9, 1: 0.01})
+    headline = gate_of(joined_outcomes(new, old), floors).sentences()[0]
+    assert headline.startswith("FAIL: floor 0; in pass@1 on these questions new is not worse than")
+    assert headline.endswith("(pass at 0.95, fail at 0.05), alone: pass.")
+    fails = bk.decide.GatePolicy("pass@1", margin=0.3, rule="superiority", floors={0: 0.9})
+    assert str(gate_of(joined_outcomes(new, old), fails)).startswith("FAIL: in pass@1 on these")
+
+
+def test_floors_and_margins_beyond_the_metric_are_refused() -> None:
+    marks = [[1, 0, 1]] * 3
+    with pytest.raises(ValueError, match=r"floors must be within 0 to 1.*got 60 for 0\. Give a"):
+        bk.decide.gate(marks, marks, bk.decide.GatePolicy("pass@1", 0.1, floors={0: 60}))
+    with pytest.raises(ValueError, match=r"^margin must be smaller than 1.*got 3\. Try margin=0"):
+        bk.decide.gate(marks, marks, metric="pass@1", margin=3)

@@ -91,7 +91,13 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
             "questions do not say how often they are right; got False. Pass ",
             Argument("pooled_floors", True), " to GatePolicy.",
         )  # fmt: skip
+    low, high = min(result.scale.scores), max(result.scale.scores)
     for label, floor in policy.floors.items():
+        if not low <= floor <= high:
+            raise ArgumentError(
+                "floors", f" must be within {low:g} to {high:g}, the range of {policy.metric}; got "
+                f"{floor:g} for {label!r}. Give a score in that range, not a percentage.",
+            )  # fmt: skip
         members = floor_questions(result, policy, str(label))
         value, above, below = confidences(result, system, policy, members, float(floor))
         met, broken = (above, below)[:: result.scale.direction]

@@ -12,7 +12,7 @@ from bayesatk._tools.arrays import Array, Flags
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
-from bayesatk._tools.words import near_words, printable, probability_words, share_error
+from bayesatk._tools.words import few_names, near_words, printable, probability_words, share_error
 from bayesatk.comparison.gates.floors import FloorCheck, Verdict, check_floors, decided
 from bayesatk.comparison.gates.policy import (
     RULES,
@@ -22,7 +22,7 @@ from bayesatk.comparison.gates.policy import (
     design_of,
     run_noise,
 )
-from bayesatk.comparison.pairs.systems import compare
+from bayesatk.comparison.pairs.systems import check_difference, compare
 from bayesatk.comparison.pairs.together import deciding_target, joint_draws
 from bayesatk.comparison.pairs.verdicts import PairSentences, named
 from bayesatk.data.capabilities import require_operation
@@ -176,10 +176,14 @@ class Gate:
         near = near_words(self.probability, level, draws)
         near = near or near_words(self.probability, 1.0 - level, draws)
         stated = TARGET_NAMES[policy.target]
+        alone = decided(self.probability, level)
+        floors = [check.label for check in self.floors if check.verdict == self.verdict != alone]
         return (
-            f"{self.verdict.upper()}: in {policy.metric} on {TARGET_NAMES[self.target]} {new} is "
+            f"{self.verdict.upper()}: {f'floor {few_names(floors)}; ' if floors else ''}"
+            f"in {policy.metric} on {TARGET_NAMES[self.target]} {new} is "
             f"{'not worse' if worse else 'better'} than {baseline} by more than {policy.margin:g} "
-            f"with probability {chance} (pass at {level:g}, fail at {1.0 - level:g})."
+            f"with probability {chance} (pass at {level:g}, fail at {1.0 - level:g})"
+            f"{f', alone: {alone}' if floors else ''}."
             + near
             + f" One trial of each question says too little of {stated} alone, the policy's target."
             * (self.target != policy.target)
@@ -490,8 +494,7 @@ def gate_of(
         draws=2500, progress=False, ci_prob=policy.ci_prob, judge=judge, group=False,
     )  # fmt: skip
     new, baseline = data.systems
-    compared = Result.of(compare(fit, rope=policy.margin))
-    return _gate(compared, policy, new, baseline, lacking)
+    return _gate(Result.of(fit), policy, new, baseline, lacking)
 
 
 def gate_of_result(fit: Result, baseline: object, policy: GatePolicy) -> Gate:
@@ -517,14 +520,15 @@ def gate_of_result(fit: Result, baseline: object, policy: GatePolicy) -> Gate:
             Argument("metrics", policy.metric), ".",
         )  # fmt: skip
     _check_tried(fit.trials > 0, "evaluate those that both tried: data.shared()")
-    compared = Result.of(compare(fit, rope=policy.margin))
-    return _gate(compared, policy, fit.systems[1 - position], fit.systems[position])
+    return _gate(fit, policy, fit.systems[1 - position], fit.systems[position])
 
 
 def _gate(
-    compared: Result, policy: GatePolicy, new: object, baseline: object, left_out: int = 0
+    fit: Result, policy: GatePolicy, new: object, baseline: object, left_out: int = 0
 ) -> Gate:
-    """Return the verdict on a comparison of two systems."""
+    """Return the verdict on two systems of a result."""
+    check_difference(fit, "margin", policy.margin)
+    compared = Result.of(compare(fit.tree, rope=policy.margin))
     positions = {NEW: compared.systems.index(new), BASELINE: compared.systems.index(baseline)}
     i, j = positions.values()
     sentences = PairSentences(compared)

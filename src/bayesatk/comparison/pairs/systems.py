@@ -162,14 +162,19 @@ def comparable(fit: Fit, rope: float = 0.0, alpha: float = 0.05) -> Result:
         raise ArgumentError("rope", rule)
     proper_probability("alpha", alpha)
     result.require("compare")
-    largest = float(np.ptp(result.scale.scores))
-    if rope >= largest > 0.0:
-        raise ArgumentError(
-            "rope", f" must be smaller than {largest:g}, the largest difference that there can be; "
-            f"got {rope:g}. Try ", Argument("rope", float(f"{0.02 * largest:.2g}")), ".",
-        )  # fmt: skip
+    check_difference(result, "rope", rope)
     check_systems(result)
     return result
+
+
+def check_difference(fit: Result, name: str, value: float) -> None:
+    """Refuse a difference that no two systems can have."""
+    largest = float(np.ptp(fit.scale.scores))
+    if value >= largest > 0.0:
+        raise ArgumentError(
+            name, f" must be smaller than {largest:g}, the largest difference that there can be; "
+            f"got {value:g}. Try ", Argument(name, float(f"{0.02 * largest:.2g}")), ".",
+        )  # fmt: skip
 
 
 def _group_differences(fit: Result, rope: float) -> xr.Dataset:
