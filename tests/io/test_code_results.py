@@ -32,19 +32,6 @@ def test_runs_of_human_eval_do_not_merge_unasked(tmp_path):
     assert bk.load({"a": paths[0], "b": paths[1]}).trials.values.tolist() == [[2, 2], [2, 2]]
 
 
-def test_records_that_name_their_models_are_no_log_of_human_eval(tmp_path):
-    """Of HumanEval's fields and a model: two systems, which a log without models is one of."""
-    rows = [
-        {"model": model, "task_id": task, "completion": "x", "passed": passed}
-        for model, passed in (("m", True), ("n", False)) for task in "pq"
-    ]  # fmt: skip
-    path = tmp_path / "samples.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    data = bk.load(path)
-    assert data.successes.sel(system="m").values.tolist() == [1, 1]
-    assert data.successes.sel(system="n").values.tolist() == [0, 0]
-
-
 def test_base_and_plus_tests_are_not_compared_unsaid():
     """One file has both kinds of tests, the other the base tests alone."""
     logs = [CODE / "evalplus_base_eval_results.json", CODE / "evalplus_eval_results.json"]

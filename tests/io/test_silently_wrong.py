@@ -322,3 +322,33 @@ def test_runs_of_one_system_in_several_logs_under_one_name(tmp_path):
     refused(lambda: bk.load({"m": tmp_path}), "same_system='trials'")
     data = bk.load({"m": tmp_path}, same_system="trials")
     assert data.trials.values.tolist() == [[2, 2]]
+
+
+OWN_RECORDS = {  # with the fields of formats whose records name no systems
+    "human-eval": lambda task, mark: {"task_id": task, "completion": "x", "passed": mark},
+    "lm-eval": lambda task, mark: {"doc_id": task, "resps": [["x"]], "exact_match": mark},
+    "verifiers": lambda task, mark: {
+        "id": task, "prompt": f"? {task}", "completion": "x", "reward": mark
+    },
+    "tau-bench": lambda task, mark: {"task_id": task, "reward": mark, "info": {}},
+    "live-code-bench": lambda task, mark: {"question_id": task, "graded_list": [mark]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", ["model", "agent"])
+@pytest.mark.parametrize("form", OWN_RECORDS)
+def test_records_that_name_their_systems_are_no_log_that_would_pool_them(tmp_path, form, field):
+    rows = [OWN_RECORDS[form](task, mark) | {field: system}
+            for system, mark in (("m", 1), ("n", 0)) for task in "pq"]  # fmt: skip
+    is_document = form in ("tau-bench", "live-code-bench")
+    path = tmp_path / ("own.json" if is_document else "own.jsonl")
+
+    def write(rows):
+        path.write_text(json.dumps(rows) if is_document else "\n".join(map(json.dumps, rows)))
+
+    write(rows)
+    data = bk.load(path)
+    assert data.successes.sel(system="m").values.tolist() == [1, 1]
+    assert data.successes.sel(system="n").values.tolist() == [0, 0]
+    write([{name: value for name, value in row.items() if name != field} for row in rows[:2]])
+    assert bk.checks.inspect_source(path).kinds == {form: [path.name]}

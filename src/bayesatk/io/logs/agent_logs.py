@@ -239,7 +239,7 @@ FORMATS = (
         by_content=True,
         stated=lambda log: Totals.stated_by(log("num_examples"), log("rollouts_per_example")),
         output=("completion",), read=_verifiers, scorer="reward",
-        reason="no reward", unless=("system", "model", "trial"), needed=("prompt", "reward"),
+        reason="no reward", needed=("prompt", "reward"),
         beside="metadata.json", honours=_REWARDS,
     ),
     RecordLog(

@@ -370,10 +370,10 @@ FORMATS = (
         ending=r"[._]eval_results", honours=("scorer",),
     ),
     RecordLog(
-        # The order numbers the trials. Records of one's own name their systems, too: a table.
+        # The order numbers the trials.
         "human-eval", "lines", ("task_id", "passed", "completion"),
         {"question": "task_id", "outcome": "passed"}, output=("completion",),
-        needed=("task_id", "passed"), unless=("model|model_name|model_id|system|agent",),
+        needed=("task_id", "passed"),
     ),
     RecordLog(
         "live-code-bench", "document", ("question_id", "graded_list"),

@@ -140,8 +140,6 @@ class RecordLog:
         Description of the marks, with "{scorer}" and "{filter}" for the chosen ones.
     reason : str
         Default reason why a mark is missing.
-    unless : tuple of str
-        Fields that only another format has.
     records : str
         Place of the records in a document: a dotted path, or a|b; "" if the document is their
         array, "." if it is one record.
@@ -188,7 +186,6 @@ class RecordLog:
     scorer: str = ""
     marker: str = ""
     reason: str = "no mark"
-    unless: tuple[str, ...] = ()
     records: str = ""
     parts: str = ""
     kinds: tuple[type[Any], ...] = (dict,)
@@ -213,9 +210,18 @@ class RecordLog:
         return option in (*usual, *self.honours)
 
     def recognises(self, fields: object) -> bool:
-        """Return whether the fields are those of the format."""
-        has_signs = all(has_field(fields, sign) for sign in self.signs)
-        return has_signs and not any(has_field(fields, sign) for sign in self.unless)
+        """Return whether the fields are those of the format.
+
+        Records of one's own that name their systems, or number their trials, are a table: a format
+        whose records do not would pool them.
+        """
+        has_records = self.form != "document" or not self.records
+        own = {"system": "model|model_name|model_id|system|agent", "trial": "trial"}
+        is_own = has_records and any(
+            self.says.get(role, "^").startswith("^") and has_field(fields, names)
+            for role, names in own.items()
+        )
+        return not is_own and all(has_field(fields, sign) for sign in self.signs)
 
     def __call__(self, file: BinaryIO, path: Path, system: str | None, rows: Rows) -> None:
         """Read a file of the format."""
