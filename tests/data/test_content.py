@@ -130,6 +130,10 @@ def test_one_content_under_two_ids_is_doubted_with_the_columns_that_name_the_que
     numbered = table.assign(trial=[0, 0, 0, 1])  # two rows of x are trial 0
     with pytest.warns(bk.OutcomeWarning, match="is a question counted twice"):
         bk.tally(numbered)
+    by_row = table.assign(id=range(4), trial=[0, 0, 1, 2])  # an id for every row
+    with pytest.warns(bk.OutcomeWarning, match="columns={'question': 'prompt'}"):
+        bk.tally(by_row)
+    assert counted(bk.tally(by_row, columns={"question": "prompt"})) == [(0, 1), (3, 3)]
     different = table.assign(target=["a", "b", "c", "c"])
     assert not [note for note in bk.tally(different).notes if "CHECK" in note]
     more = pd.concat([different, different.iloc[[0]].assign(id=4)])

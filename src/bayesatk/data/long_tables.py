@@ -330,7 +330,9 @@ class Counter:
                 "first success? Counts do not say so: give the outcome of every trial, in order."
             )
             long = replace(long, notes=(*long.notes, note))
-        same = self._agreement.doubt(questions, numbered=not unnumbered)
+        n_rows = sum(map(len, self._trials.get("question", ())))
+        ids_of_rows = n_rows == len(questions) and len(self._places["trial"]) > 1
+        same = self._agreement.doubt(questions, numbered=not unnumbered and not ids_of_rows)
         others = variants_doubt(systems), self._sums_doubt(questions), same
         for doubt in filter(None, (*table.doubts, *others)):
             long = long.doubted(*doubt)

@@ -212,8 +212,8 @@ class Agreement:
     def doubt(self, questions: Labels, numbered: bool) -> Doubt:
         """Return a doubt if two questions have the same content.
 
-        They may be trials of one question, which their content names; not where trials are
-        `numbered`, as then two of them may have one number.
+        They may be trials of one question, which their content names; not where the trials of each
+        question are `numbered`, as then two of them may have one number.
         """
         keys = [key for key in self._first if key[0] == "content"]
         prompts = [key for key in keys if not is_right_answer(key[1])]
