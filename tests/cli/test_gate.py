@@ -69,7 +69,9 @@ BOTH = "new.csv --baseline main.csv"
     (f"{BOTH} --policy none.toml", "there is no such file"),
     ("--design --policy gate.toml", "takes --difficulty MEAN,ICC"),
     ("--design --policy gate.toml --difficulty 0.6 --questions 9 --trials 2",
-     "must be MEAN,ICC; got '0.6'"),
+     "must be MEAN,ICC, both between 0 and 1; got '0.6'"),
+    ("--design --policy gate.toml --difficulty 60,0.3 --questions 9 --trials 2",
+     "both between 0 and 1; got '60,0.3'"),
     ("a=new.csv --baseline main.csv --policy gate.toml", "without NAME="),
     (f"{BOTH} --policy main.csv", "must be a TOML file"),
 ])  # fmt: skip

@@ -337,7 +337,9 @@ def test_costs_of_two_systems_have_a_claim() -> None:
     data = bk.tally({"a": [[1, 0]] * 8, "b": [[1, 1]] * 8}, cost=cost)
     compared = bk.compare(bk.evaluate(data, "pass@1 cost", rng=1))
     text = claim(compared, "cost", system="b", other="a", target="questions")
-    assert text.startswith("On these questions a trial costs 2 with b and 1 with a, 2.00 times as")
+    assert text.startswith(
+        "On these questions a trial costs 2 with b and 1 with a; b costs 2.00 times as"
+    )
     with pytest.raises(ValueError, match="system and other must name the two systems whose costs"):
         claim(compared, "cost", system="b")
 

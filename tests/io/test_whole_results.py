@@ -161,7 +161,7 @@ def test_a_file_of_something_else(tmp_path):
     with h5netcdf.File(path, "w") as file:
         file.dimensions = {"n": 2}
         file.create_variable("rain", ("n",), float)[:] = [1.0, 2.0]
-    refused(path, "DataTree made by bayesatk")
+    refused(path, r"^path must be that of a result .* bayesatk\.from_draws\(xarray\.open_datatree")
 
 
 def test_the_command_says_one_line_and_leaves_with_2(fits, tmp_path):

@@ -4,6 +4,7 @@ from dataclasses import fields
 from inspect import signature
 
 import pytest
+import xarray as xr
 
 import bayesatk as bk
 from bayesatk.io.load_options import FileOptions, LogOptions
@@ -11,6 +12,7 @@ from bayesatk.io.load_options import FileOptions, LogOptions
 DATA = [[1, 0], [1, 1]]
 FIT = bk.evaluate(DATA, "pass@1", rng=1, draws=10)
 TWO = bk.evaluate({"a": DATA, "b": DATA}, "pass@1", rng=1, draws=10)
+OTHER = FIT.drop_nodes("closed_form")
 
 
 @pytest.mark.parametrize(
@@ -19,12 +21,25 @@ TWO = bk.evaluate({"a": DATA, "b": DATA}, "pass@1", rng=1, draws=10)
         (lambda: bk.decide.gate(DATA, DATA, "pass@1"), "policy must be a GatePolicy; got 'pass@1'"),
         (lambda: bk.checks.extrapolation_range(FIT, 32), "metrics must be text or Metrics; got 32"),
         (lambda: bk.evaluate(DATA, 4), "metrics must be text or Metrics; got 4"),
+        (lambda: bk.plan((0.6, 0.3), "pass@1", width=10), r"smaller than 1, .* Try width=0\.1"),
+        (lambda: bk.claim(bk.compare(TWO), other="b"), r"got None\. Name one\.$"),
+        (
+            lambda: bk.verify(bk.evaluate(DATA, "pass@1", difficulty="beta", rng=1), OTHER),
+            r"the same difficulty; got \{'beta': 1\.0\} and .* the same difficulty= to evaluate",
+        ),
         (lambda: bk.claim(TWO), r"Name one, or .*bayesatk\.claim\(bayesatk\.compare\(fit\)\)"),
     ],
 )
 def test_what_is_no_policy_metric_or_comparison_says_what_to_write(call, answer) -> None:
     with pytest.raises(ValueError, match=answer):
         call()
+
+
+def test_what_is_no_result_says_how_to_make_one() -> None:
+    with pytest.raises(TypeError, match=r"got Outcomes\. Evaluate data first, bayesatk\.evaluate"):
+        bk.compare(bk.tally(DATA))
+    with pytest.raises(TypeError, match=r"got DataTree\. Draws .* by bayesatk\.from_draws\("):
+        bk.table(xr.DataTree())
 
 
 @pytest.mark.parametrize("function", [bk.load, bk.convert])

@@ -65,7 +65,7 @@ def plan(
     correlation
         Correlation of the difficulties of two systems; default: that of the pilot, else 0.
     """
-    by_statement = any("," in text for text in difficulty or [])
+    by_statement = any("," in text or not reading.files for text in difficulty or [])
     if by_statement == bool(reading.files):
         raise ValueError("give a pilot FILE or --difficulty MEAN,ICC, one of the two.")
     if by_statement and reading.system:
@@ -440,6 +440,10 @@ def _mean_and_icc(text: str) -> list[float]:
     """
     try:
         mean, icc = (float(number) for number in text.split(","))
+        if 0.0 < mean < 1.0 and 0.0 < icc < 1.0:
+            return [mean, icc]
     except ValueError:
-        raise ValueError(f"--difficulty must be MEAN,ICC; got {text!r}. Try 0.6,0.3.") from None
-    return [mean, icc]
+        pass
+    raise ValueError(
+        f"--difficulty must be MEAN,ICC, both between 0 and 1; got {text!r}. Try 0.6,0.3."
+    )

@@ -176,7 +176,9 @@ def _index_of(result: Result, name: object, argument: str) -> int:
     if name not in result.systems:
         text = f" must be one of the systems {result.systems!r:.200}; got {name!r}."
         if name is None and argument == "system":
-            text += " Name one, or compare them first: bayesatk.claim(bayesatk.compare(fit))."
+            text += " Name one"
+            compare_first = ", or compare them first: bayesatk.claim(bayesatk.compare(fit))"
+            text += f"{'' if result.has('comparison') else compare_first}."
         raise ArgumentError(argument, text)
     return result.systems.index(name)
 

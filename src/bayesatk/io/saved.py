@@ -18,7 +18,6 @@ from bayesatk._tools.writing import Deferred, replacing, replacing_folder
 from bayesatk.data.study import declaration_of
 from bayesatk.io.sources import max_unpacked_bytes
 from bayesatk.results.result import Fit, Result
-from bayesatk.results.schema import check_result
 from bayesatk.results.tree import ResultTree
 
 DIGEST = "content_digest"  # attribute of the root group
@@ -195,7 +194,9 @@ def load_result(path: str | Path) -> xr.DataTree:
     if not path.is_dir() and not path.is_file():
         raise ValueError(f"path must be a file or folder; {path} is a pipe or device.")
     try:
-        return _checked(_read(path))
+        tree = _read(path)
+        if "schema_version" in tree.attrs:
+            return _checked(tree)
     except ArgumentError:
         raise
     except Exception as error:  # h5py, zarr and xarray raise errors of many types
@@ -205,11 +206,14 @@ def load_result(path: str | Path) -> xr.DataTree:
             "is being replaced, or was written by something else: read it again, restore it, or "
             "evaluate again."
         ) from None
+    raise ArgumentError(
+        "path", f" must be that of a result of bayesatk; {path} is none. Draws of your own model "
+        "become one: bayesatk.from_draws(xarray.open_datatree(path), data, metrics).",
+    )  # fmt: skip
 
 
 def _checked(tree: xr.DataTree) -> xr.DataTree:
     """Return a result without its digest, or refuse a result that was changed."""
-    check_result(tree, None)
     digest = tree.attrs.pop(DIGEST, None)
     if digest is not None and digest != digest_of(tree):
         raise ValueError("its variables and attributes are not as they were saved")

@@ -241,9 +241,15 @@ def result_tree(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> x
 def check_result(result: object, group: str | None = "posterior") -> xr.DataTree:
     """Return the tree if it is a bayesatk result (with this group), or say what is wrong."""
     if not isinstance(result, xr.DataTree) or "schema_version" not in result.attrs:
+        remedy = (
+            "Draws of your own model become one by bayesatk.from_draws(trace, data, metrics)"
+            if isinstance(result, xr.DataTree)
+            else "Evaluate data first, bayesatk.evaluate(data, metrics), or read a saved result "
+            "with bayesatk.load_result(path)"
+        )
         raise TypeError(
             "fit must be a DataTree made by bayesatk.evaluate or bayesatk.sample; got "
-            f"{type(result).__name__}. Read a saved one with bayesatk.load_result."
+            f"{type(result).__name__}. {remedy}."
         )
     if group is not None and group not in result.children:
         maker, contents = _MAKERS.get(group, _MAKERS["posterior"])

@@ -247,16 +247,17 @@ def _refuse_closed_form(sampled: Result) -> None:
 def _check_same_question(exact: Result, sampled: Result) -> None:
     pair = exact, sampled
     declared = all("study" in result.tree.attrs and not result.own for result in pair)
-    fields = ["pooling", "prior", "covariates", "judges", "population"]
+    fields = ["pooling", "families", "prior", "covariates", "judges", "population"]
     constant = [result.group("constant_data") for result in pair if result.has("constant_data")]
     if any("answer_count" in data for data in constant):
         fields.append("answer_prior")
     for name in fields if declared else ():  # other tools' draws say nothing of their model
         ours, theirs = (getattr(result, name) for result in pair)
         if ours != theirs:
+            given = "difficulty" if name == "families" else name
             raise ValueError(
-                f"exact and sampled must have the same {name}; got {ours!r} and {theirs!r}. Pass "
-                f"the same {name}= to evaluate and sample."
+                f"exact and sampled must have the same {given}; got {ours!r} and {theirs!r}. Pass "
+                f"the same {given}= to evaluate and sample."
             )
     names = {"successes": "observed_data", "count": "observed_data"}
     names |= {"answer_count": "constant_data", "prior_count": "constant_data"}

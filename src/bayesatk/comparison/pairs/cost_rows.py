@@ -85,7 +85,10 @@ def _sentence(
         median, low, high = (
             f"{row[f'ratio_{name}']:#.3g}".rstrip(".") for name in ("median", "lower", "upper")
         )
-        times = f", {median} times as much ({100 * fit.ci_prob:g}% interval {low} to {high})"
+        times = (
+            f"; {first} costs {median} times as much as {second} "
+            f"({100 * fit.ci_prob:g}% interval {low} to {high})"
+        )
     cheaper, chance = (first, row["prob_greater"]) if row["mean"] <= 0.0 else (
         second, 1.0 - row["prob_greater"]
     )  # fmt: skip

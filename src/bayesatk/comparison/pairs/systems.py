@@ -255,8 +255,13 @@ def comparison_table(
     on_costs = [
         row["sentence"] for row in of_costs if row["target"] == "population" and len(pairs) <= 3
     ]
+    by_group = (
+        'Differences by group: bayesatk.table(compared, "group_comparison"); in the shell in -o '
+        "FILE.json."
+    )
     attrs["sentences"] = json.dumps([
-        *on_all, *on_costs, *cost_sentences(fit), *noted(fit.notes_on())
+        *on_all, *on_costs, *[by_group] * fit.has("group_comparison"),
+        *cost_sentences(fit), *noted(fit.notes_on())
     ])  # fmt: skip
     return ShownTable.of(pd.DataFrame(rows + of_costs, columns=columns), "comparison", **attrs)
 

@@ -250,12 +250,11 @@ def plan(
     pilots = pilots_of(pilot, parsed_metric, scores)
     goals = {"width": width, "prob_correct": prob_correct, "prob_ahead": prob_ahead}
     stated = {name: value for name, value in goals.items() if value is not None}
-    default = {"prob_correct": 0.9}
-    if len(pilots) == 1:
-        default = {"width": 0.1 * float(np.ptp(pilots[0].model.scores or (0.0, 1.0)))}
+    span = float(np.ptp(pilots[0].model.scores or (0.0, 1.0)))
+    default = {"width": 0.1 * span} if len(pilots) == 1 else {"prob_correct": 0.9}
     one_of("target", target, TARGETS)
     goal = _checked_goal(
-        stated or default, TARGETS.index(target), ci_prob, correlation, len(pilots)
+        stated or default, TARGETS.index(target), ci_prob, correlation, len(pilots), span
     )  # fmt: skip
     table = _table(pilots, goal, _trial_counts(trials))
     if table["trials"].duplicated().any():
@@ -333,8 +332,9 @@ def _pilot_of(source: object, metric: Metric, system: object) -> object:
 
 
 def _checked_goal(
-    goals: Mapping[str, float], target: int, ci_prob: float, correlation: float, systems: int
-) -> _Goal:
+    goals: Mapping[str, float], target: int, ci_prob: float, correlation: float, systems: int,
+    span: float,
+) -> _Goal:  # fmt: skip
     """Return the goal, or refuse several, or one outside its range."""
     if len(goals) > 1:
         width, correct, ahead = (Argument(name, usual) for name, (_, usual) in _GOALS.items())
@@ -345,6 +345,11 @@ def _checked_goal(
     ((name, value),) = goals.items()
     if name == "width":
         positive_number(name, value, "Try 0.1.")
+        if value >= systems * span > 0.0:
+            raise ArgumentError(
+                name, f" must be smaller than {systems * span:g}, the widest interval that there "
+                f"can be; got {value:g}. Try ", Argument(name, 0.1 * span), ".",
+            )  # fmt: skip
     elif systems < 2:
         raise ArgumentError(
             name, " needs two systems, ",
