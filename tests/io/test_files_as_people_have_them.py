@@ -483,7 +483,7 @@ PROPOSED = {
     ),
     "rates that are rounded": Table(
         "model,task,rate_,n  a,x,0.71,14042  a,y,0.55,1319",
-        [("seems rounded to 2 decimals, so that its successes are known to 70 either way", {})],
+        [("seem rounded by up to 0.005, so that successes are known to 70 either way", {})],
         "x 9970/14042, y 725/1319",
         options={"columns": {"rate": "rate_", "trials": "n"}},
     ),
@@ -1178,10 +1178,22 @@ def test_percentages_with_the_number_of_trials_that_is_given(tmp_path, rates, ki
     else:
         written(path, frame.to_dict("records"))
     message = refused(lambda: bk.load(path, columns={"rate": "pass@1"}), "number of trials beside")
-    for columns in ({"rate": "pass@1", "trials": trials}, remedy(message, "columns")):
+    assert remedy(message, "columns") == {"rate": "pass@1", "trials": "FILL"}  # none is made up
+    for columns in ({"rate": "pass@1", "trials": trials}, filled(remedy(message, "columns"), 10)):
         data = bk.load(path, columns=columns)
         assert cells(data) == "a 9/10, b 3/10, c 0/10, d 10/10"
         assert f"pass@1 ({kind})" in data.card()
+
+
+def test_rates_that_fit_fewer_trials_than_are_named(tmp_path):
+    """Fifths: of ten trials each would be so with a chance of a half, ten of them with 1/1024."""
+    rates = [0.2, 0.4, 0.6, 0.8, 1.0] * 3
+    path = tmp_path / "rates.csv"
+    pd.DataFrame({"id": range(15), "pass_rate": rates}).to_csv(path, index=False)
+    refused(lambda: bk.load(path), "the rates fit 5, or a multiple")
+    assert "CHECK" not in bk.load(path, columns={"rate": "pass_rate", "trials": 5}).card()
+    with pytest.warns(bk.OutcomeWarning, match="fit 5 of each question"):
+        bk.load(path, columns={"rate": "pass_rate", "trials": 10})
 
 
 def test_numbers_do_not_depend_on_the_order_of_rows(tmp_path):

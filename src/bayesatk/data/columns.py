@@ -44,11 +44,13 @@ from bayesatk.data.roles import (
 from bayesatk.data.validation import (
     Labels,
     OutcomeError,
+    fewest_trials,
     is_absent,
     is_missing,
     label_fault,
     number_of,
     share_of,
+    shares_of,
     shown,
 )
 
@@ -344,17 +346,9 @@ def counts_of_rates(table: Columns) -> Columns:
         for role, values in counts.items():
             table = table.with_column(role, column, values)
         return table.without("rate")
-    read = {
-        "rate": [share_of(value) for value in table.listed("rate")],
-        "trials": [number_of(value) for value in table.listed("trials")],
-    }
-    rates, trials = (np.array(read[role], float) for role in ("rate", "trials"))
-    whole = 100.0 if (rates > 1.0).any() else 1.0
-    counts = rates / whole * trials
-    texts = [str(value).rstrip() for value in table.listed("rate")]
-    decimals = max([len(text.rstrip("%").partition(".")[2]) for text in texts], default=0)
-    in_percent = whole > 1.0 or any(text.endswith("%") for text in texts)
-    rounding = 0.5 * 10.0**-decimals / (100.0 if in_percent else 1.0) * trials  # in successes
+    shares, half_unit = shares_of(table.listed("rate"))
+    trials = np.array([number_of(value) for value in table.listed("trials")], float)
+    counts, rounding = shares * trials, half_unit * trials  # in successes
     fit = (trials >= 1) & (trials == np.round(trials)) & (counts >= 0.0) & (counts <= trials)
     missed = np.abs(counts - np.round(counts))
     fit &= missed <= np.maximum(rounding, 0.2)  # of a whole number
@@ -369,11 +363,24 @@ def counts_of_rates(table: Columns) -> Columns:
             Argument("columns", {"outcome": column}, "tally"),
             Argument("scores", "numbers", "tally"), ".",
         )  # fmt: skip
-    kind = "percent" if whole > 1.0 else "share"
+    kind = (
+        "percent" if max(share_of(rate) or 0.0 for rate in table.listed("rate")) > 1.0 else "share"
+    )
     if (unsure := rounding[missed > 1e-6 * trials].max(initial=0.0)) > 0.5:
-        doubt = (f"column {column!r} seems rounded to {decimals} decimals, so that its successes "
-                 f"are known to {unsure:.0f} either way; give them, or more decimals",)  # fmt: skip
-        table = replace(table, doubts=(*table.doubts, doubt))
+        doubt = (
+            f"shares in column {column!r} seem rounded by up to {half_unit:g}, so that successes "
+            f"are known to {unsure:.0f} either way; give them, or more digits"
+        )
+        table = replace(table, doubts=(*table.doubts, (doubt,)))
+    fewest, given = fewest_trials(shares, half_unit), number_of(table.roles["trials"])
+    number = int(((shares > 0.0) & (shares < 1.0)).sum())
+    enough = 8  # rates, of which half would be of an odd number of successes
+    if given and fewest and given > fewest and given % fewest == 0 and number >= enough:
+        doubt = (
+            f"all rates in column {column!r} fit {fewest} of each question as well as the "
+            f"{given:g} trials that are named; name {fewest} if there were no more"
+        )
+        table = replace(table, doubts=(*table.doubts, (doubt,)))
     table = table.with_column("trials", table.roles["trials"], trials.astype(int).tolist())
     successes = np.round(counts).astype(int).tolist()
     return table.without("rate").with_column("successes", f"{column} ({kind})", successes)

@@ -15,7 +15,12 @@ from bayesatk.data.role_doubts import (
     repeated_ids,
     repeated_measures,
 )
-from bayesatk.data.role_proposals import are_fractions, likely_counts, unclear_roles
+from bayesatk.data.role_proposals import (
+    are_fractions,
+    fitting_trials,
+    likely_counts,
+    unclear_roles,
+)
 from bayesatk.data.roles import (
     BY_TRIAL,
     COUNTS,
@@ -256,7 +261,8 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
     if "rate" in named and named.get("trials", "NUMBER") == "NUMBER" and not fractions:
         raise OutcomeError(
             "columns must give the number of trials beside a rate, one for all questions or a "
-            "column: ", Argument("columns", {"rate": named["rate"], "trials": 10}), ".",
+            f"column{fitting_trials(sample, as_tuple(named['rate']))}: ",
+            Argument("columns", {"rate": named["rate"], "trials": ...}), ".",
         )  # fmt: skip
     if not valid:
         absent = [part for name in named.values() for part in columns_named(name, names)

@@ -46,9 +46,11 @@ from bayesatk.data.roles import (
 from bayesatk.data.validation import (
     Labels,
     OutcomeError,
+    fewest_trials,
     number_of,
     outcome_of,
     share_of,
+    shares_of,
     shown,
     ways_to_score,
     word_scores,
@@ -237,7 +239,10 @@ def _readings(
         {*marked} - {*columns_of(counts, *counts)}
     ):  # fmt: skip
         guessed = [name for name in columns_of(counts, *counts) if name is not ...]
-        one = "Trials may be one number for all questions. " * (counts.get("trials") is ...)
+        one = ""
+        if counts.get("trials") is ...:
+            rates = columns_of(counts, "rate")
+            one = f"Trials may be one number for all questions{fitting_trials(sample, rates)}. "
         named = {role: list(own) if isinstance(own, tuple) else own
                  for role, own in counts.items()}  # fmt: skip
         return f"Counts or rates may be in {shown(guessed)[1:-1]}. {one}", [Reading(named)]
@@ -431,6 +436,12 @@ def are_fractions(sample: Sample, names: Labels) -> bool:
     """Return whether columns hold successes of trials, such as 4/5."""
     texts = [text for name in names for text in sample.distinct(name)]
     return bool(texts) and all(re.fullmatch(r"\s*\d+\s*/\s*\d+\s*", text) for text in texts)
+
+
+def fitting_trials(sample: Sample, rates: Labels) -> str:
+    """Return in words the smallest number of trials of which the rates in columns can be."""
+    fewest = fewest_trials(*shares_of(text for name in rates for text in sample.distinct(name)))
+    return f"; the rates fit {fewest}, or a multiple" if fewest else ""
 
 
 def likely_counts(sample: Sample, free: Labels) -> dict[str, Any]:

@@ -121,6 +121,45 @@ def share_of(value: Any) -> float | None:
     return None if number is None else number / 100.0
 
 
+def shares_of(values: Iterable[object]) -> tuple[Array, float]:
+    """Return rates as shares, and half a unit of their last decimal, to which they are rounded.
+
+    If a rate without a percent sign exceeds 1, all are percentages.
+
+    Examples
+    --------
+    >>> shares_of([20, 100])[0].tolist(), shares_of(["0.25"])[1]
+    ([0.2, 1.0], 0.005)
+    """
+    texts = [str(value).rstrip() for value in values]
+    rates = np.array([share_of(text) for text in texts], float)
+    whole = 100.0 if (rates > 1.0).any() else 1.0
+    decimals = max([len(text.rstrip("%").partition(".")[2]) for text in texts], default=0)
+    unit = 0.01 if whole > 1.0 or any(text.endswith("%") for text in texts) else 1.0
+    return rates / whole, 0.5 * 10.0**-decimals * unit
+
+
+def fewest_trials(shares: Array, rounding: float) -> int | None:
+    """Return the smallest number of trials of which all shares can be; None if they are too coarse.
+
+    Rounded shares are of any number of trials with as many different shares as they have. A share
+    that is not exact must be within its rounding, and that within a tenth of a success.
+
+    Examples
+    --------
+    >>> fewest_trials(*shares_of(["0.8", "0.2"])), fewest_trials(*shares_of(["0.33", "1.00"]))
+    (5, 3)
+    >>> fewest_trials(*shares_of(["0.3", "0.7"]))  # of ten, or of any larger number
+    """
+    most = 200
+    trials = np.arange(1, most + 1)
+    counts = np.unique(shares)[:, None] * trials
+    missed = np.abs(counts - np.round(counts)).max(axis=0, initial=0.0)
+    exact = (missed <= 1e-9 * trials) & (2.0 * rounding * trials < 1.0 - 1e-9)
+    fits = exact | ((missed <= rounding * trials) & (rounding * trials <= 0.1))
+    return int(trials[fits.argmax()]) if fits.any() else None
+
+
 def is_category(value: object) -> bool:
     """Return whether a value may be an outcome: text, a real number, or true/false."""
     is_duration = isinstance(value, np.timedelta64)  # a subclass of the integers of NumPy
