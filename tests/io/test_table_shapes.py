@@ -147,3 +147,28 @@ def test_converted_lists_are_a_row_for_each_trial(tmp_path):
     source = written_json(tmp_path / "t.json", {"results": [{"id": "x", "accs": [1, 0]}]})
     path = bk.convert(source, tmp_path / "long.csv")
     assert path.read_text().splitlines() == ["question,outcome", "x,1", "x,0"]
+
+
+@pytest.mark.parametrize("of_systems", [True, False], ids=["by system", "by question"])
+@pytest.mark.parametrize(("record", "columns"), [
+    ([{"runs": [1, 0], "kind": "x"}, {"runs": [1, 1], "kind": "x"}], {"outcome": "runs"}),
+    ([{"passed": 1, "of": 2}, {"passed": 2, "of": 2}], {"successes": "passed", "trials": "of"}),
+], ids=["lists", "counts"])  # fmt: skip
+def test_of_records_under_two_keys_the_more_numerous_are_the_questions(
+    tmp_path, record, columns, of_systems
+):
+    marks = {"gpt": {"x": record[0], "y": record[0], "z": record[1]},
+             "o3": {"x": record[1], "y": record[1], "z": record[0]}}  # fmt: skip
+    by_question = {name: {system: marks[system][name] for system in marks} for name in "xyz"}
+    path = written_json(tmp_path / "a.json", {"results": marks if of_systems else by_question})
+    data = bk.load(path, columns=columns)
+    assert counts(data) == {
+        "gpt": {"x": (1, 1, 0), "y": (1, 1, 0), "z": (0, 2, 0)},
+        "o3": {"x": (0, 2, 0), "y": (0, 2, 0), "z": (1, 1, 0)},
+    }
+
+
+def test_records_under_the_numbers_of_trials_are_not_those_of_systems(tmp_path):
+    by_trial = {name: {"0": {"passed": 1}, "1": {"passed": 0}} for name in "xyz"}
+    path = written_json(tmp_path / "a.json", by_trial)
+    refused(lambda: bk.load(path), "one outcome column", "0.passed")

@@ -252,24 +252,30 @@ def _joined(outer: Mapping[str, object], inner: Any) -> Any:
 def _members(value: Any) -> Iterator[Any]:
     """Yield the records of a list, or of an object by key, which become a field.
 
-    Of marks under two keys, the key with fewer values is the system.
+    Of marks under two keys, and of records with marks, the key with fewer values is the system.
 
     Examples
     --------
     >>> [*_members({"gpt": {"q0": [1, 0], "q1": [1, 1]}, "o3": {"q0": [0], "q1": [1]}})][0]
     {'system': 'gpt', 'question': 'q0', 'outcome': [1, 0]}
+    >>> marks = {"q0": {"passed": 1}, "q1": {"passed": 0}}
+    >>> [*_members({"gpt": marks, "o3": marks})][0]
+    {'system': 'gpt', 'question': 'q0', 'passed': 1}
     """
     if isinstance(value, list):
         for element in value:
             yield from _members(element) if _is_keyed(element) else [element]
         return
     members_by_key = value.items() if isinstance(value, dict) else ()
-    if members_by_key and all(_holds_marks(inner) for _, inner in members_by_key):
+    if members_by_key and (
+        all(_holds_marks(inner) for _, inner in members_by_key) or _holds_marked_records(value)
+    ):
         questions = {name for _, inner in members_by_key for name in inner}
         outer, inner_name = ("system", "question")[:: 1 if len(value) <= len(questions) else -1]
         for key, inner in members_by_key:
             for name, marks in inner.items():
-                yield {outer: key, inner_name: name, "outcome": marks}
+                record = marks if isinstance(marks, dict) else {"outcome": marks}
+                yield _joined({outer: key, inner_name: name}, record)
         return
     for key, inner in members_by_key:
         for record in inner if _are_records(inner) else [inner]:
@@ -289,10 +295,37 @@ def _holds_marks(value: object) -> bool:
     """Return whether an object holds marks of 0 and 1, or lists of them, under keys of its own."""
     if not isinstance(value, dict) or len(value) < 2:
         return False
-    lists = (mark if isinstance(mark, list) else [mark] for mark in value.values())
+    return _has_keys_of_its_own(value) and _are_zeros_and_ones(value.values())
+
+
+def _holds_marked_records(value: Mapping[str, object]) -> bool:
+    """Return whether an object holds, under two keys of its own, objects with marks in one field.
+
+    Numbers under every question are those of trials, not systems.
+    """
+    outer = [inner for inner in value.values() if isinstance(inner, dict) and len(inner) > 1]
+    if len(outer) < len(value) or not all(map(_has_keys_of_its_own, [value, *outer])):
+        return False
+    records = [record for inner in outer for record in inner.values()]
+    names = {name for inner in outer for name in inner}
+    systems = value if len(value) <= len(names) else names
+    numbered = None not in map(number_of, systems)
+    return not numbered and all(isinstance(record, dict) for record in records) and any(
+        is_outcome_name(name) or _are_zeros_and_ones([record[name] for record in records])
+        for name in set.intersection(*map(set, records))
+    )  # fmt: skip
+
+
+def _has_keys_of_its_own(value: Mapping[str, object]) -> bool:
+    """Return whether the keys of an object are names neither of outcomes nor of trials."""
+    return not (any(is_outcome_name(name) for name in value) or trial_columns([*value]))
+
+
+def _are_zeros_and_ones(values: Iterable[object]) -> bool:
+    """Return whether values are marks of 0 and 1, or lists of them; some may be missing."""
+    lists = (value if isinstance(value, list) else [value] for value in values)
     marks = [mark for mark in itertools.chain(*lists) if mark is not None]
-    named = any(is_outcome_name(name) for name in value) or trial_columns([*value])
-    return bool(marks) and not named and all(mark in (0, 1) for mark in marks)
+    return bool(marks) and all(mark in (0, 1) for mark in marks)
 
 
 def _are_records(value: object) -> bool:
