@@ -1196,6 +1196,21 @@ def test_rates_that_fit_fewer_trials_than_are_named(tmp_path):
         bk.load(path, columns={"rate": "pass_rate", "trials": 10})
 
 
+@pytest.mark.parametrize("columns", [None, {"outcome": "tests_passed"}])
+def test_points_of_totals_that_vary_are_no_scores(tmp_path, columns):
+    rows = [{"model": "m", "task": f"q{q}", "seed": t, "tests_passed": (q * t) % 3,
+             "tests_total": 2 + 10 * (q % 2)} for q in range(6) for t in range(3)]  # fmt: skip
+    path = written(tmp_path / "points.jsonl", rows)
+    message = refused(
+        lambda: bk.load(path, columns=columns, scores="numbers"), "tests_passed / tests_total"
+    )
+    assert remedy(message, "ignore") == ["tests_total"]
+    same = written(tmp_path / "same.jsonl", [{**row, "tests_total": 12} for row in rows])
+    named = {"outcome": "tests_passed"}
+    for file, options in ((same, {}), (path, {"ignore": ["tests_total"]})):
+        assert bk.load(file, columns=named, scores="numbers", **options).trials.sum() == 18
+
+
 def test_numbers_do_not_depend_on_the_order_of_rows(tmp_path):
     """More numbers than levels: each is rounded to one of two, whatever the order of rows."""
     rows = [{"task": f"q{q:02}", "trial": t, "score": round((q * 37 + t * 101) % 997 / 997, 4)}

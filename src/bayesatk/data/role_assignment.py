@@ -19,6 +19,7 @@ from bayesatk.data.role_proposals import (
     are_fractions,
     fitting_trials,
     likely_counts,
+    refuse_varying_totals,
     unclear_roles,
 )
 from bayesatk.data.roles import (
@@ -96,6 +97,7 @@ def assign_roles(
     roles = _key_of_systems(sample, roles)
     roles |= {role: name for role, name in named.items() if role.startswith(COVARIATE)}
     _refuse_repeated_measures(sample, roles, of_file)
+    refuse_varying_totals(sample, roles, of_file)
     return roles
 
 

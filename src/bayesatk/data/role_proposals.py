@@ -70,6 +70,7 @@ _PREDICTION_NAMES = (
     "prediction", "predicted", "pred", "predicted_answer", "model_answer", "model_output",
     "extracted_answer", "parsed_answer", "given_answer", "response", "completion", "output",
 )  # fmt: skip
+_TOTAL_WORDS = {"total", "max", "maximum", "possible", "out"}
 _MAX_ALTERNATIVES = 3  # columns that are proposed one by one
 
 
@@ -146,6 +147,32 @@ def unclear_roles(
         *alternatives(ways), ".",
         *[piece for doubt in doubts for piece in (" As proposed, ", *doubt)],
     )  # fmt: skip
+
+
+def refuse_varying_totals(sample: Sample, roles: Mapping[str, Any], of_file: bool) -> None:
+    """Refuse points as outcomes where a column beside them says of how many, and varies.
+
+    A mean of points is mostly that of the questions with many. The column of totals has words of
+    the outcome's name and one such as "max", and is nowhere below the outcome.
+    """
+    outcome = roles.get("outcome")
+    points = [] if isinstance(outcome, list) else sample.cells.get(outcome, [])
+    for name in sample.names if points and not sample.are_marks(outcome) else ():
+        words = {*last_part(name).split("_")}
+        own = {*last_part(outcome).split("_"), "n", "num", "count", "points", "score", "of"}
+        pairs = [(number_of(point), number_of(total)) for point, total
+                 in zip(points, sample.cells.get(name, points), strict=True) if point]  # fmt: skip
+        is_total = name != outcome and words & _TOTAL_WORDS and words <= own | _TOTAL_WORDS
+        if is_total and len(sample.distinct(name)) > 1 and all(
+            point is not None and total is not None and point <= total for point, total in pairs
+        ):  # fmt: skip
+            way = "; or, if a point counts as much in every question: ", Argument("ignore", [name])
+            raise OutcomeError(
+                f"outcomes must be shares where totals vary; {shown(outcome)} counts points of "
+                f"{shown(name)}, and a mean of them is mostly that of questions with many. Add a "
+                f"column with {outcome} / {name}, and name it as the outcome",
+                *(way if of_file else ()), ".",
+            )  # fmt: skip
 
 
 def _refuse_leaderboard(sample: Sample, reading: Reading, system: Labels) -> None:
@@ -265,6 +292,8 @@ def _readings(
             sample.are_marks(name, in_lists=True) and len(sample.distinct(name)) == 1)]  # fmt: skip
     if len(marked) == 1 < len(columns) < len(free):
         columns = marked
+    if len(columns) == 1:
+        refuse_varying_totals(sample, {"outcome": columns[0]}, of_file)
     return words, _readings_of(sample, columns, "marks" if marked else "scores", roles, of_file)
 
 
