@@ -14,14 +14,25 @@ import numpy as np
 import pandas as pd
 
 from bayesatk._tools.arrays import Ints
-from bayesatk._tools.messages import READS, Argument
+from bayesatk._tools.messages import READS, Argument, Message
 from bayesatk._tools.words import by_same_text
 from bayesatk.comparison.checks.trials import check_trials
 from bayesatk.core.question.observed import largest_observed_k
 from bayesatk.data.columns import Picked
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.roles import COUNTS, ROLES, Sample, as_tuple, columns_named, usual_columns
+from bayesatk.data.role_doubts import is_suite
+from bayesatk.data.roles import (
+    COST,
+    COUNTS,
+    GROUP,
+    ROLES,
+    Sample,
+    as_tuple,
+    columns_named,
+    last_part,
+    usual_columns,
+)
 from bayesatk.data.validation import OutcomeError, Scores, number_of, shown
 from bayesatk.io.load import find_files, load, read_outcomes, reads_files, with_typed_options
 from bayesatk.io.load_options import LoadOptions, as_option
@@ -96,6 +107,7 @@ class SourceReport:
             lines += [self.data.card()]
         width = max([0, *(len(name) for name in self.columns)])
         lines += [f"  {name:<{width}}  {taken or '-':<10}  {holds}"
+                  + ("" if taken or self.data is None else write(_kept_with(name)))
                   for name, (taken, holds) in self.columns.items()]  # fmt: skip
         lines += self.facts
         lines += [f"Look at: {write(doubt)}" for doubt in self.doubts]
@@ -183,6 +195,14 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     command = _command(source, options, data, metrics)
     doubts += by_same_text(data.systems, _doubts(data) + _of_trials(long, scale, data))
     return SourceReport(kinds, data, error, tuple(doubts), metrics, command, columns)
+
+
+def _kept_with(name: str) -> Message:
+    """Return the argument that keeps a column called as costs or as a suite, if it is one."""
+    is_cost = bool({"cost", "costs", "price", "usd"} & {*last_part(name).split("_")})
+    roles = [COST] * is_cost + [GROUP] * is_suite(name)
+    kept = [("; kept with ", Argument(role, name)) for role in roles]
+    return Message("", *(piece for pair in kept for piece in pair))
 
 
 def _with_readings(
