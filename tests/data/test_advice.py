@@ -160,7 +160,7 @@ def test_files_are_told_the_option_of_load(tmp_path) -> None:
     path.write_text("task,outcome\nx,A\nx,\n")
     with pytest.raises(bk.OutcomeError, match=r"occur: scores=\{0: 0, 1: 1, 'A': \.\.\.\}\."):
         bk.load(path)
-    with pytest.raises(bk.OutcomeError, match="mean: missing='ignore' leaves them out"):
+    with pytest.raises(bk.OutcomeError, match="to leave them out: missing='ignore'"):
         bk.load(path, scores={"A": 1, "I": 0})
     path.write_text("a,outcome\nx,1\n")
     with pytest.raises(bk.OutcomeError, match=r"Name it: columns=\{'question': '\(one\)'\}"):

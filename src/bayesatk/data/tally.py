@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Ints
-from bayesatk._tools.messages import Argument, one_of
+from bayesatk._tools.messages import Argument, alternatives, one_of
 from bayesatk.data import long_tables
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.array_forms import (
@@ -426,9 +426,9 @@ def _coordinates(long: LongForm, scale: Scores, better: Better) -> dict[str, Any
     }
 
 
-def worst_or_best(function: Literal["", "tally"] = "") -> tuple[Argument | str, ...]:
+def worst_or_best() -> tuple[Argument | str, ...]:
     """Return the remedy that counts missing outcomes as the worst and as the best score."""
-    wrong, right = (Argument("missing", policy, function) for policy in ("wrong", "right"))
+    wrong, right = (Argument("missing", policy) for policy in ("wrong", "right"))
     return (
         wrong, " counts them as the worst score and ", right, " as the best: evaluate twice, with "
         "both, to see what they may change.",
@@ -456,12 +456,18 @@ def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple
     s, q = np.argwhere(never_run if counted else never_run | (missing_counts > 0))[0].tolist()
     fault = "has no trials" if never_run[s, q] else f"has {missing_counts[s, q]} missing outcomes"
     ignored = Argument("missing", "ignore", "tally")
-    remedy: tuple[str | Argument, ...] = ("Say what they mean: ", ignored, " leaves them out")
-    remedy += (
-        ("; to compare systems on the questions that all tried, --shared beside it, in Python "
-         "data.shared().",)
-        if cells else (", ", *worst_or_best("tally"))
+    remedy: tuple[str | Argument, ...] = (
+        "Say what they mean: ", ignored, " leaves them out; to compare systems on the questions "
+        "that all tried, --shared beside it, in Python data.shared().",
     )  # fmt: skip
+    if not cells:
+        wrong, right = (Argument("missing", policy, "tally") for policy in ("wrong", "right"))
+        ways: list[list[str | Argument]] = [
+            ["to leave them out: ", ignored], ["to count them as the worst score: ", wrong],
+            ["to count them as the best (evaluate twice, with both, to see what they may "
+             "change): ", right],
+        ]  # fmt: skip
+        remedy = ("Say what they mean: ", *alternatives(ways), ".")
     if counted:
         remedy = (
             f"The number of trials to count as {missing} is not known. Use ", ignored,
