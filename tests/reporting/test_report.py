@@ -447,7 +447,8 @@ def test_the_number_of_guessers_is_said_where_it_was_not_given(tmp_path) -> None
 
 def test_doubts_about_what_was_read_stand_beside_the_scores(fit, tmp_path) -> None:
     table = pd.DataFrame({"question": ["p", "q"] * 4, "prompt": ["x"] * 8, "outcome": [0, 1] * 4})
-    doubtful = bk.tally(table)
+    with pytest.warns(UserWarning, match="ask the same"):
+        doubtful = bk.tally(table)
     assert "CHECK: " in doubtful.card()
     path = bk.report(fit, tmp_path / "r.html", data=doubtful)
     scores = path.read_text().partition('<section id="claims">')[0]
@@ -481,7 +482,9 @@ def test_probable_families_are_named_once() -> None:
     named = probability[probability >= 0.05].sort_values(ascending=False)
     words = {"beta": "Beta", "inflated": "inflated", "mixture": "mixture of two Betas"}
     listed = ", ".join(f"{words[name]} {100 * p:.0f}%" for name, p in named.items())
-    assert note == f"system: difficulty: {listed}."
+    assert note == (
+        f"system: averaged over shapes of difficulty, which are as probable as: {listed}."
+    )
     assert beyond.startswith("system: difficulty families matter for the interval of pass@16, ")
     alone = bk.evaluate(bk.tally(counts), "pass@2,16", difficulty="beta", rng=1)
     assert not [note_of for note_of in alone.notes if "difficulty:" in note_of]

@@ -25,6 +25,7 @@ from bayesatk.posterior.posterior import (
 from bayesatk.posterior.remarks import (
     family_note,
     judge_notes,
+    one_question_note,
     outside_note,
     proxy_note,
     single_trials_note,
@@ -328,7 +329,7 @@ def _remarks(study: Study, index: int, statistics: Array) -> list[str]:
     if not isinstance(study.scale, RightWrongScale):
         remarks = single_trials_note(name, study.metrics, trials)
     if study.pooling == "partial":
-        remarks += these_questions_note(name, trials)
+        remarks += these_questions_note(name, trials) + one_question_note(name, trials)
     if study.judges is None:  # whose estimate is of marks, and the interval of success
         remarks += outside_note(
             study.pooling, name, study.metrics, study.grid, estimate, statistics, trials

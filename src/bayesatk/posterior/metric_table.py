@@ -13,6 +13,11 @@ from bayesatk.results.schema import by_metric, metric_values
 from bayesatk.results.tables import by_groups, cost_sentences, noted, ranges_beyond
 from bayesatk.results.views import ShownTable
 
+_COMPARE = (
+    "Overlapping intervals do not say which system is better: bayesatk.compare(fit) does; in the "
+    "shell: bayesatk compare."
+)
+
 
 def result_table(fit: Fit, by: str = "system") -> ShownTable:
     """Tabulate the metrics of a result, as `bayesatk.table` describes it."""
@@ -41,8 +46,10 @@ def result_table(fit: Fit, by: str = "system") -> ShownTable:
         )
         columns["range_lower"], columns["range_upper"] = ((dims, ranges[..., i]) for i in (0, 1))
     frame = columns.to_dataframe(dims).reset_index()
-    sentences = json.dumps([*cost_sentences(fit), *noted(fit.notes)])
-    attrs = {"ci_prob": fit.ci_prob, "sentences": sentences}
+    sentences = [*cost_sentences(fit), *noted(fit.notes)]
+    if len(fit.systems) > 1 and fit.answers("compare") and not fit.has("comparison"):
+        sentences.insert(0, _COMPARE)
+    attrs = {"ci_prob": fit.ci_prob, "sentences": json.dumps(sentences)}
     if fit.has("closed_form"):
         attrs["mean_meaning"] = ", whose ends are right to about 2% of its width"
     if fit.judges is not None:

@@ -114,6 +114,22 @@ def these_questions_note(system: object, trials: Ints) -> list[str]:
     ]
 
 
+def one_question_note(system: object, trials: Ints) -> list[str]:
+    """Say that one question tells nothing of others.
+
+    Examples
+    --------
+    >>> one_question_note("base", np.array([5, 0]))[0]
+    'base: one question does not say how questions differ, so scores on others rest on the prior.'
+    """
+    if (trials > 0).sum() > 1:
+        return []
+    return [
+        f"{system}: one question does not say how questions differ, so scores on others rest on "
+        "the prior."
+    ]
+
+
 def weight_note(
     system: object,
     pooling: Pooling,
@@ -263,7 +279,10 @@ def family_note(
     beyond = [metric.label for metric in requested if metric.k > fewest]
     notes = []
     if len(shown) > 1 or (beyond and len(families) > 1):
-        notes.append(f"{system}: difficulty: {family_shares(shown)}.")
+        notes.append(
+            f"{system}: averaged over shapes of difficulty, which are as probable as: "
+            f"{family_shares(shown)}."
+        )
         if beyond:
             notes.append(
                 f"{system}: difficulty families matter for the interval of {beyond[-1]}, which "
