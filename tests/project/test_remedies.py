@@ -152,7 +152,7 @@ PROPOSED = [
     ("bk.tally(RUNS, group=?)", "7", "GROUPS", "Give a list"),
     ("bk.tally(RUNS, covariates=?)", "['minutes']", "{'minutes': list(range(12))}",
      "covariates={'minutes': ...}"),
-    ("bk.tally(RATES, columns={'rate': 'rate'?})", "", ", 'trials': 10"),
+    ("bk.tally(RATES, columns={'rate': 'rate'?})", "", ", 'trials': 10", "'trials': ..."),
     ("bk.tally(APART?)", "", ", missing='ignore'"),
     ("bk.tally(COSTS.assign(usd=[None, *COSTS['usd'][1:]]), cost='usd'?)", "",
      ", missing_cost='ignore'"),
