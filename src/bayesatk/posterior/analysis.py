@@ -12,7 +12,7 @@ from bayesatk.core.engine.coupling import standardised
 from bayesatk.core.engine.distribution import Empirical, measured_interval
 from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
-from bayesatk.posterior.checking import Checks, checked_draws
+from bayesatk.posterior.checked_draws import Checks, checked_draws
 from bayesatk.posterior.models_of import system_model, system_votes
 from bayesatk.posterior.posterior import (
     Distributions,

@@ -11,7 +11,7 @@ from bayesatk.data.study import Study
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.posterior.analysis import Evaluated
-from bayesatk.posterior.checking import Checks
+from bayesatk.posterior.checked_draws import Checks
 from bayesatk.posterior.posterior import Draws, least
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.results.checking import PRIOR_DRAWS, UNIT, stored_counts, with_variation
