@@ -357,12 +357,12 @@ def test_notes_name_the_shapes_and_say_when_weights_cannot_be_trusted() -> None:
     sure = {"beta": FamilyShare(0.99, 0.0, -1.0, np.nan), "mixture": FamilyShare(0.01, 0, -6, 0.9)}
     assert family_note("a", sure, parse("pass@4"), 4) == []
     shares, beyond = family_note("a", sure, parse("pass@4,8"), 4)
-    assert shares == "a: averaged over shapes of difficulty, which are as probable as: Beta 99%."
+    assert shares == "a: difficulty is averaged over shapes that are as probable as: Beta 99%."
     assert beyond.startswith("a: difficulty families matter for the interval of pass@8, ")
     unsure = sure | {"mixture": FamilyShare(0.4, 0.0, -1.4, 0.9)}
     shares, _, weights = family_note("a", unsure, parse("pass@8"), 4)
     assert shares == (
-        "a: averaged over shapes of difficulty, which are as probable as: Beta 99%, mixture of two "
+        "a: difficulty is averaged over shapes that are as probable as: Beta 99%, mixture of two "
         "Betas 40%."
     )
     assert "Pareto k 0.90, above 0.7" in weights

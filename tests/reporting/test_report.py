@@ -483,7 +483,7 @@ def test_probable_families_are_named_once() -> None:
     words = {"beta": "Beta", "inflated": "inflated", "mixture": "mixture of two Betas"}
     listed = ", ".join(f"{words[name]} {100 * p:.0f}%" for name, p in named.items())
     assert note == (
-        f"system: averaged over shapes of difficulty, which are as probable as: {listed}."
+        f"system: difficulty is averaged over shapes that are as probable as: {listed}."
     )
     assert beyond.startswith("system: difficulty families matter for the interval of pass@16, ")
     alone = bk.evaluate(bk.tally(counts), "pass@2,16", difficulty="beta", rng=1)

@@ -280,7 +280,7 @@ def family_note(
     notes = []
     if len(shown) > 1 or (beyond and len(families) > 1):
         notes.append(
-            f"{system}: averaged over shapes of difficulty, which are as probable as: "
+            f"{system}: difficulty is averaged over shapes that are as probable as: "
             f"{family_shares(shown)}."
         )
         if beyond:
