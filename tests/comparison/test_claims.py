@@ -332,6 +332,13 @@ def test_a_note_stays_with_the_claim_on_each_metric_that_it_is_about() -> None:
         assert (note in bk.claim(fit, metric)) == bears
 
 
+def test_a_metric_in_capitals_has_the_same_notes() -> None:
+    runs = {"a": [[1, 0, 1, 1], [0, 0, 1]] * 6, "b": [[1, 1, 0, 1], [0, 1, 1]] * 6}
+    compared = bk.compare(bk.evaluate(runs, "pass@1,4", rng=1))
+    assert "Note: The estimate of pass@4 is of " in claim(compared, "pass@4")
+    assert claim(compared, "PASS@4") == claim(compared, "pass@4")
+
+
 def test_costs_of_two_systems_have_a_claim() -> None:
     cost = {"a": [[1.0, 1.0]] * 8, "b": [[2.0, 2.0]] * 8}
     data = bk.tally({"a": [[1, 0]] * 8, "b": [[1, 1]] * 8}, cost=cost)

@@ -91,7 +91,9 @@ def claim(
     """
     result = Result.of(fit)
     text, systems = said(result, metric, target, system, other)
-    label = result.metrics[0].label if metric is None else str(getattr(metric, "label", metric))
+    named_metric = str(getattr(metric, "label", metric))
+    of_cost = named_metric in [cost.label for cost in result.costs]
+    label = named_metric if of_cost else _metric_of(result, metric).label
     notes = [note for note in result.notes_on(systems) if _concerns(note, label, result.metrics)]
     return "\n".join([text, *noted(notes)])
 
