@@ -19,7 +19,7 @@ Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
     "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence",
     "random_baseline", "tail_exponent", "difficulty_plot", "shrinkage_plot",
-    "chance",
+    "chance", "gate_rates",
 ]  # fmt: skip
 
 
@@ -152,6 +152,8 @@ REFUSED = _pairs(
             "e_value": "it bets on marks, which are evidence about the judge as much as about "
             "the systems",
             "extrapolation_range": "a range of marks is none of success",
+            "gate_rates": "how often such a gate errs depends on how the judge will mark the next "
+            "system, which the data of a baseline do not say",
             "random_baseline": _GUESSES,
             "chance": _GUESSES,
             "difficulty_plot": "the rates that it shows beside the distribution are of marks",
@@ -181,6 +183,8 @@ REFUSED = _pairs(
             "difficulty_plot": _RATE,
             "shrinkage_plot": _RATE,
             "chance": "a guesser is right or wrong",
+            "gate_rates": "they say what a loss does to verdicts, and a loss of a mean score may "
+            "come from any of the scores",
         },
         "pooling none": {
             "plan": _NO_LAW + " from which new questions could come",
@@ -221,6 +225,7 @@ _WORDS: Mapping[Operation, str] = {
     "tail_exponent": "the law of large k",
     "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
+    "gate_rates": "rates of simulated gates",
 }  # fmt: skip
 
 
