@@ -35,6 +35,9 @@ CASES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "grades": (bk.tally(MIXED, scores={0: 0.0, 1: 1.0, 2: 2.0}), "bayes max@3", {}),
     "votes": (bk.tally(None, answers=ANSWERS, reference=["yes"] * QUESTIONS), "plurality@3", {}),
     "groups": (RUNS, "pass@1,4", {"group": GROUP}),
+    "grades in groups": (
+        bk.tally(MIXED, scores={0: 0.0, 1: 1.0, 2: 2.0}), "bayes max@3", {"group": GROUP}
+    ),
     "equal groups": (RUNS, "pass@1", {"group": GROUP, "group_weights": "equal"}),
     "covariates": (bk.tally(RUNS, covariates={"length": DIFFICULTY}), "pass@1",
                    {"covariates": ["length"]}),

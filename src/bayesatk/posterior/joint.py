@@ -162,7 +162,7 @@ def joint_groups(
     }  # fmt: skip
     if study.grouping is not None and "group_posterior" in groups:
         group_draws_by_system = np.stack(
-            [_group_draws(system, study.scale.scores) for system in each], axis=1
+            [_group_draws(system, metrics, study.scale.scores) for system in each], axis=1
         )
         for group in range(group_draws_by_system.shape[2]):
             draws = group_draws_by_system[:, :, group]
@@ -180,13 +180,13 @@ def _unjudged_share(system: Evaluated, metrics: int) -> Array:
     return np.ones(metrics) if share is None else 1.0 - share[:metrics, 1]
 
 
-def _group_draws(system: Evaluated, scores: Sequence[float]) -> Array:
+def _group_draws(system: Evaluated, metrics: int, scores: Sequence[float]) -> Array:
     """Return draws (draws, groups, metrics, targets) with the means and sds of their table."""
     assert system.drawn.groups is not None
     assert system.groups is not None
-    mean, sd = np.moveaxis(system.groups[0][..., 1:3], -1, 0)
+    mean, sd = np.moveaxis(system.groups[0][:, :metrics, :, 1:3], -1, 0)
     ends = float(min(scores)), float(max(scores))
-    return standardised(system.drawn.groups.metrics[:, :, : mean.shape[1]], mean, sd, ends)
+    return standardised(system.drawn.groups.metrics[:, :, :metrics], mean, sd, ends)
 
 
 def _by_question(study: Study, metric: Metric, largest_k: int) -> Array:
@@ -196,7 +196,7 @@ def _by_question(study: Study, metric: Metric, largest_k: int) -> Array:
     ----------
     study : Study
     metric : Metric
-    most : int
+    largest_k : int
         Largest k that is taken of all questions alike.
     """
     trials = study.outcomes.trials.values
