@@ -22,7 +22,7 @@ _POWER_SCALED = ("alpha", "beta", "mean", "icc", "concentration")  # multiplied 
 
 
 def power_scaled[Kind: Prior | CategoryPrior](prior: Kind, power: float) -> Kind:
-    """Return the prior with its density on the logit scale raised to a power, as `Fields.scaled`.
+    """Return the prior with its density on the logit scale raised to a power.
 
     That multiplies every Beta or Dirichlet parameter by the power, and divides normal variances by
     it: with ``power=0.5`` the prior counts half as much. The probabilities of difficulty families,

@@ -195,12 +195,12 @@ class HyperPrior:
         ['mean', 'share', 'slopes', 'group_sd', 'icc']
         """
         if family == "mixture":
-            share = Field("share", Beta(*self.share), fixed=True)
+            share = Field("share", Beta(*self.share))
             means = Field("mean", Beta(*self.mean), 2, "component")
             iccs = Field("icc", Beta(*self.icc), 2, "component")
             effects = self._effects(slopes, grouped, shapes)
             return Fields((means, share, *effects, iccs), ("mean", "icc"))
-        shares = [Field("atoms", Dirichlet(self.atoms), fixed=True)] * (family == "inflated")
+        shares = [Field("atoms", Dirichlet(self.atoms))] * (family == "inflated")
         mean, icc = Field("mean", Beta(*self.mean)), Field("icc", Beta(*self.icc))
         return Fields((mean, *self._effects(slopes, grouped, shapes), *shares, icc))
 

@@ -7,7 +7,7 @@ include the Jacobian.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -62,10 +62,6 @@ class Distribution(ABC):
         """Coordinates (..., size) of a quantity: the inverse of `values`."""
         return values[..., None]
 
-    @abstractmethod
-    def scaled(self, power: float) -> "Distribution":
-        """Return the distribution whose density of x is this one's raised to a power."""
-
 
 @dataclass(frozen=True)
 class Beta(Distribution):
@@ -109,10 +105,6 @@ class Beta(Distribution):
         """Logits (..., 1) of probabilities (...)."""
         with np.errstate(divide="ignore"):
             return np.clip(logit(values), -_COORDINATE_MAX, _COORDINATE_MAX)[..., None]
-
-    def scaled(self, power: float) -> "Beta":
-        """Return the Beta whose parameters are multiplied by the power."""
-        return Beta(self.a * power, self.b * power)
 
 
 @dataclass(frozen=True)
@@ -167,10 +159,6 @@ class Dirichlet(Distribution):
             logs = np.maximum(np.log(values), -_COORDINATE_MAX)
         return np.asarray(logs[..., :-1] - logs[..., -1:])
 
-    def scaled(self, power: float) -> "Dirichlet":
-        """Return the Dirichlet whose parameters are multiplied by the power."""
-        return Dirichlet(tuple(power * alpha for alpha in self.concentration))
-
 
 @dataclass(frozen=True)
 class Normal(Distribution):
@@ -187,10 +175,6 @@ class Normal(Distribution):
     def from_uniform(self, u: Array) -> Array:
         """Return normal quantiles."""
         return np.clip(self.sd * ndtri(u), -_COORDINATE_MAX, _COORDINATE_MAX)
-
-    def scaled(self, power: float) -> "Normal":
-        """Return the normal whose variance is divided by the power."""
-        return Normal(self.sd / power**0.5)
 
 
 @dataclass(frozen=True)
@@ -235,10 +219,6 @@ class StudentT(Distribution):
         z = np.sqrt(self.df * lambertw(square).real)
         return np.asarray(np.sign(values) * z)[..., None]
 
-    def scaled(self, power: float) -> "StudentT":
-        """Return the Student t whose scale is divided by the root of the power."""
-        return StudentT(self.scale / power**0.5, self.df)
-
 
 @dataclass(frozen=True)
 class HalfNormal(Distribution):
@@ -274,11 +254,6 @@ class HalfNormal(Distribution):
         with np.errstate(divide="ignore"):
             return np.asarray(np.maximum(np.log(values), -_COORDINATE_MAX)[..., None])
 
-    def scaled(self, power: float) -> "HalfNormal":
-        """Return this distribution: a power of the density of the log is not half-normal."""
-        del power
-        return self
-
 
 @dataclass(frozen=True)
 class Field:
@@ -292,15 +267,12 @@ class Field:
     repeats : int
     dim : str, optional
         Dimension of the repetitions; without it there is one quantity and no such axis.
-    fixed : bool
-        Whether the field is unchanged when the prior is scaled by a power.
     """
 
     name: str
     distribution: Distribution
     repeats: int = 1
     dim: str | None = None
-    fixed: bool = False
 
     @property
     def size(self) -> int:
@@ -411,11 +383,3 @@ class Fields:
     def values(self, theta: Array) -> dict[str, Array]:
         """Every quantity at coordinates (points, size), by name."""
         return {field.name: self.value(field.name, theta) for field in self}
-
-    def scaled(self, power: float) -> "Fields":
-        """Return the prior with its density raised to a power, except for fixed fields."""
-        scaled = (
-            field if field.fixed else replace(field, distribution=field.distribution.scaled(power))
-            for field in self
-        )
-        return replace(self, fields=tuple(scaled))
