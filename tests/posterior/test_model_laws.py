@@ -114,23 +114,6 @@ def test_draws_have_the_moments_that_are_stated(name, pooling) -> None:
 
 
 @pytest.mark.parametrize("name", SCALES)
-@settings(max_examples=20, deadline=None)
-@given(data=st.data())
-def test_estimates_are_means_over_all_draws_without_replacement(name, data) -> None:
-    scale = SCALES[name]
-    shape = (3, len(scale.scores))
-    counts = data.draw(arrays(np.int64, shape, elements=st.integers(0, 3)))
-    counts[:, -1] += 2
-    found = model(scale, "none", counts).estimate([scale.judged(one) for one in parse("max@2")])
-    expected = []
-    for own in counts:
-        bank = np.repeat(scale.scores, own)
-        i, j = np.triu_indices(len(bank), 1)
-        expected.append(np.maximum(bank[i], bank[j]).mean())
-    assert found[0] == pytest.approx(np.mean(expected), abs=1e-12)
-
-
-@pytest.mark.parametrize("name", SCALES)
 def test_a_weaker_prior_matters_beyond_the_trials_only(name) -> None:
     scale = SCALES[name]
     one = model(scale, "none", simulated(scale, trials=4))

@@ -16,7 +16,7 @@ from bayesatk.comparison.pairs.verdicts import (
     named,
 )
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.posterior.models_of import observed_value
+from bayesatk.posterior.observed import observed_value
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
 from bayesatk.results.tables import noted, ranges_beyond

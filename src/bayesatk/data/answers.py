@@ -237,6 +237,12 @@ class Ballots:
         return int(self.count.sum()) + (self.abstentions or 0) - right, right
 
     @property
+    def key(self) -> tuple[object, ...]:
+        """What equal ballots have in common, whatever the order of their answers."""
+        order = np.lexsort((self.count, self.correct))
+        return self.count[order].tobytes(), self.correct[order].tobytes(), self.abstentions
+
+    @property
     def tried(self) -> bool:
         """Whether the question has a trial with an answer, or an abstention."""
         return bool(self.count.sum() + (self.abstentions or 0))

@@ -14,6 +14,7 @@ from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
 from bayesatk.posterior.checked_draws import Checks, checked_draws
 from bayesatk.posterior.models_of import system_model, system_votes
+from bayesatk.posterior.observed import estimates
 from bayesatk.posterior.posterior import (
     Distributions,
     Draws,
@@ -132,7 +133,8 @@ def evaluate_system(
     requests = [_judged(study, index)] if study.grid.judged else []
     if study.grid.voted:
         requests.append(_voted(study, index, draws, stream))
-    by_kind = [_numbers_of(study, request, draws, stream, keep) for request in requests]
+    observed = estimates(study, index)
+    by_kind = [_numbers_of(study, request, observed, draws, stream, keep) for request in requests]
     evaluated = by_kind[0]
     if len(by_kind) > 1:
         evaluated = _side_by_side(by_kind, [request.places for request in requests])
@@ -140,7 +142,7 @@ def evaluate_system(
     return replace(
         evaluated,
         points=requests[0].points,
-        remarks=remarks + _remarks(study, index, evaluated.statistics),
+        remarks=remarks + _remarks(study, index, observed[0], evaluated.statistics),
     )
 
 
@@ -185,24 +187,22 @@ def _voted(study: Study, index: int, draws: int, rng: Rng) -> _Request:
     points: Laws = []
     if study.pooling == "partial":
         points = [(fit.name, fit.points) for fit in system_model(study, index).families]
-    requested = {metric.k for metric in study.votes}
-    voted = {k: v for k, v in zip(ks, posterior.estimate.tolist(), strict=True) if k in requested}
-    c, n = outcomes.successes.values[index], outcomes.trials.values[index]
-    remarks = proxy_note(outcomes.systems[index], c, n, voted)
-    return _Request(list(study.grid.voted), posterior, points, remarks)
+    return _Request(list(study.grid.voted), posterior, points, [])
 
 
 def _numbers_of(
-    study: Study, request: _Request, draws: int, rng: Rng, keep: Sequence[str]
-) -> Evaluated:
+    study: Study, request: _Request, observed: tuple[Array, Array], draws: int, rng: Rng,
+    keep: Sequence[str],
+) -> Evaluated:  # fmt: skip
     """Compute the statistics, quantiles and draws of the requested metrics."""
     posterior = request.posterior
     number = sum(place < len(study.grid) for place in request.places)  # the rest: to reach scores
+    estimate, estimate_by_group = (values[..., request.places[:number]] for values in observed)
     drawn, checks = checked_draws(study, posterior, draws, rng, keep)
 
     def tables(numbers: Numbers, values: Array, estimate: Array, exact: Distributions) -> Tables:
         rows = np.full((*numbers.mean.shape, len(STATISTICS)), np.nan)
-        rows[:number, :, 0] = estimate[:number, None]
+        rows[:number, :, 0] = estimate[:, None]
         rows[..., 1], rows[..., 2] = numbers.mean, numbers.sd
         rows[..., 6], rows[..., 7] = numbers.variance_trial, numbers.variance_question
         quantiles = np.empty((*rows.shape[:2], len(QUANTILE_LEVELS)))
@@ -214,14 +214,15 @@ def _numbers_of(
         return rows, quantiles
 
     exact, numbers = posterior.distributions(), posterior.numbers
-    statistics, quantiles = tables(numbers, drawn.metrics, posterior.estimate, exact)
+    statistics, quantiles = tables(numbers, drawn.metrics, estimate, exact)
     statistics[:number, :, -1] = posterior.prior_sensitivity[:number]
     groups = None
     if study.grouping is not None and drawn.groups is not None:
-        estimate = posterior.estimate_by_group
         from_draws = [[None] * len(request.places)] * 2
         by_group = [
-            tables(group_numbers, drawn.groups.metrics[:, group], estimate[group], from_draws)
+            tables(
+                group_numbers, drawn.groups.metrics[:, group], estimate_by_group[group], from_draws
+            )
             for group, group_numbers in enumerate(posterior.of_groups)
         ]
         statistics_by_group, quantiles_by_group = zip(*by_group, strict=True)
@@ -321,13 +322,16 @@ def _side_by_side(parts: Sequence[Evaluated], places: Sequence[list[int]]) -> Ev
     )  # fmt: skip
 
 
-def _remarks(study: Study, index: int, statistics: Array) -> list[str]:
-    """Say what pooling and single trials mean for the estimates."""
+def _remarks(study: Study, index: int, estimate: Array, statistics: Array) -> list[str]:
+    """Say what pooling, single trials and majorities of marks mean for the estimates."""
     trials, name = study.outcomes.trials.values[index], study.outcomes.systems[index]
-    estimate = statistics[: len(study.grid), 0, 0]
     remarks: list[str] = []
+    if study.votes:
+        by_metric = dict(zip(study.grid, estimate.tolist(), strict=True))
+        voted = {metric.k: by_metric[metric] for metric in study.votes}
+        remarks = proxy_note(name, study.outcomes.successes.values[index], trials, voted)
     if not isinstance(study.scale, RightWrongScale):
-        remarks = single_trials_note(name, study.metrics, trials)
+        remarks += single_trials_note(name, study.metrics, trials)
     if study.pooling == "partial":
         remarks += these_questions_note(name, trials) + one_question_note(name, trials)
     if study.judges is None:  # whose estimate is of marks, and the interval of success

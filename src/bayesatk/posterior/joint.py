@@ -14,14 +14,11 @@ import xarray as xr
 
 from bayesatk._tools.arrays import Array
 from bayesatk.core.engine.coupling import Influence, couple, standardised
-from bayesatk.core.question.ballot import plurality_finite
-from bayesatk.core.question.categorical import category_finite
-from bayesatk.core.question.expected_credit import finite
 from bayesatk.core.question.observed import largest_observed_k
-from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.analysis import Evaluated
+from bayesatk.posterior.observed import finite_values
 from bayesatk.results.schema import group_draws_dataset, posterior_group
 
 
@@ -57,16 +54,31 @@ class SharedQuestions:
         """
         on_these, on_others = self._variance[0], self._variance[target]
         drawn = np.clip(1.0 - on_these / np.maximum(on_others, 1e-300), 0.0, 1.0)
-        largest_k = largest_observed_k(self._study.outcomes.trials.values)
-        beyond = np.array([metric.k > largest_k for metric in self._study.grid])
+        beyond = np.array([metric.k > self._largest_k for metric in self._study.grid])
         return self._unjudged * np.where(beyond[:, None], drawn, 1.0)
+
+    @cached_property
+    def _largest_k(self) -> int:
+        """Largest k that is taken of all questions alike."""
+        return largest_observed_k(self._study.outcomes.trials.values)
 
     @cached_property
     def values(self) -> Array:
         """Values by question (metrics, systems, questions); NaN where there are no trials."""
         study = self._study
-        largest_k = largest_observed_k(study.outcomes.trials.values)
-        return np.stack([_by_question(study, metric, largest_k) for metric in study.grid])
+        trials, largest_k = study.outcomes.trials.values, self._largest_k
+        systems, values = range(len(trials)), []
+
+        def of_trials(metric: Metric, k: int) -> Array:
+            return finite_values(study, [replace(metric, k=k)], systems)[..., 0]
+
+        for metric in study.grid:
+            k = min(metric.k, largest_k)
+            by_question = of_trials(metric, k)
+            for fewer in np.unique(trials[(trials > 0) & (trials < k)]).tolist():
+                by_question = np.where(trials == fewer, of_trials(metric, fewer), by_question)
+            values.append(by_question)
+        return np.stack(values)
 
     def _weights(self) -> Array:
         """Share of every question in a mean over questions like these."""
@@ -187,39 +199,3 @@ def _group_draws(system: Evaluated, metrics: int, scores: Sequence[float]) -> Ar
     mean, sd = np.moveaxis(system.groups[0][:, :metrics, :, 1:3], -1, 0)
     ends = float(min(scores)), float(max(scores))
     return standardised(system.drawn.groups.metrics[:, :, :metrics], mean, sd, ends)
-
-
-def _by_question(study: Study, metric: Metric, largest_k: int) -> Array:
-    """Return unbiased values of a metric (systems, questions), of fewer trials where k is larger.
-
-    Parameters
-    ----------
-    study : Study
-    metric : Metric
-    largest_k : int
-        Largest k that is taken of all questions alike.
-    """
-    trials = study.outcomes.trials.values
-    k = min(metric.k, largest_k)
-    values = _finite(study, replace(metric, k=k))
-    for fewer in np.unique(trials[(trials > 0) & (trials < k)]).tolist():
-        values = np.where(trials == fewer, _finite(study, replace(metric, k=fewer)), values)
-    return values
-
-
-def _finite(study: Study, metric: Metric) -> Array:
-    """Return finite-law values (systems, questions), of marks as they are where a judge errs."""
-    outcomes = study.outcomes
-    if metric.voted:
-        answers = outcomes.answers
-        assert answers is not None  # votes were evaluated
-        ballots = [answers.of(system) for system in range(len(outcomes.systems))]
-        return np.array([
-            [plurality_finite(votes.count, votes.correct, [metric.k], votes.abstentions)[0]
-             for votes in by_question]
-            for by_question in ballots
-        ])  # fmt: skip
-    counts = study.scale.counts(outcomes)
-    if isinstance(study.scale, RightWrongScale):
-        return finite(metric.credit, counts[..., 1], counts.sum(axis=-1))
-    return category_finite(metric.category_credit, counts, study.scale.scores)

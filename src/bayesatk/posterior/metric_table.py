@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.models_of import observed_value
+from bayesatk.posterior.observed import observed_value
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import by_metric, metric_values
 from bayesatk.results.tables import by_groups, cost_sentences, noted, ranges_beyond

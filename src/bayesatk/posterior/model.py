@@ -42,10 +42,7 @@ from bayesatk.core.program.weighted_points import (
     on_lattice,
     start_of,
 )
-from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.dirichlet_multinomial import log_sequence_probability
-from bayesatk.core.question.expected_credit import finite, until_success
-from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.judge_error import JudgeError
@@ -109,8 +106,6 @@ class CountModel:
         Of the judge that marked the trials, where it errs.
     resampled : bool
         Whether questions like these are these drawn anew, and do not follow the law.
-    stopped : bool
-        Whether the trials of a question end at its first success.
     """
 
     pooling: Pooling
@@ -122,7 +117,6 @@ class CountModel:
     grouping: Grouping | None = None
     judge: JudgeRates | None = None
     resampled: bool = False
-    stopped: bool = False
 
     @classmethod
     def of(
@@ -138,7 +132,6 @@ class CountModel:
         grouping: Grouping | None = None,
         judge: JudgeRates | None = None,
         resampled: bool = False,
-        stopped: bool = False,
     ) -> "CountModel":
         """Build the model from counts, with questions of equal counts in one cell.
 
@@ -148,7 +141,7 @@ class CountModel:
         counts : ndarray of int, shape (questions, categories)
         before : ndarray, shape (questions, categories), optional
             Prior trials, discounted.
-        scores, basis, grouping, judge, resampled, stopped
+        scores, basis, grouping, judge, resampled
             Parameters of the class; without pooling questions are always drawn anew.
         weight : ndarray, shape (questions,), optional
             Weights of the questions in means over them.
@@ -164,7 +157,7 @@ class CountModel:
         )  # fmt: skip
         resampled = resampled or pooling == "none"
         return cls(
-            pooling, by_cell, prior, cells, scores, basis, grouping, judge, resampled, stopped
+            pooling, by_cell, prior, cells, scores, basis, grouping, judge, resampled
         )  # fmt: skip
 
     def among(self, kept: Flags) -> "CountModel":
@@ -179,36 +172,8 @@ class CountModel:
             pooling=self.pooling, scores=self.scores,
             basis=None if self.basis is None else self.basis.among(kept),
             weight=weight[kept], grouping=None if grouping is None else grouping.among(kept),
-            judge=self.judge, resampled=self.resampled, stopped=self.stopped,
+            judge=self.judge, resampled=self.resampled,
         )  # fmt: skip
-
-    # What was observed
-
-    def finite(self, metric: Any) -> Array:
-        """Unbiased finite-law value of every cell."""
-        if self.scores is not None:
-            return category_finite(metric.credit, self.states.counts, metric.scores)
-        wrong, right = by_mark(self.states.counts).T
-        law = until_success if self.stopped else finite
-        return np.asarray(law(metric.credit, right, wrong + right))
-
-    def estimate(self, metrics: Sequence[Any]) -> Array:
-        """Unbiased finite-law values, over the questions that have k trials if they are many."""
-        cells = self.cells
-        return self._mean_observed(metrics, cells.share_powers[0] * cells.share[cells.group])
-
-    def estimate_by_group(self, metrics: Sequence[Any]) -> Array:
-        """Return the unbiased finite-law values of each group, as (groups, metrics).
-
-        NaN for a group without questions.
-        """
-        cells = self.cells
-        inside = (cells.share_powers[0] * (cells.group == group) for group in range(cells.groups))
-        return np.stack([self._mean_observed(metrics, share) for share in inside])
-
-    def _mean_observed(self, metrics: Sequence[Any], share: Array) -> Array:
-        values = np.stack([self.finite(metric) for metric in metrics], axis=1)
-        return mean_over_questions(values, share, self.states.trials > 0)
 
     # The model
 

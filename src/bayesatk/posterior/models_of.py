@@ -1,4 +1,4 @@
-"""The model of a system's counts, as data are read or a result stores them, and its estimates."""
+"""The model of a system's counts, as data are read or a result stores them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,9 +8,8 @@ import numpy as np
 from bayesatk._tools.arrays import Array, Flags, Rng
 from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
-from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.vote_posterior import VotePosterior, finite_estimates, vote_posterior
+from bayesatk.posterior.vote_posterior import VotePosterior, vote_posterior
 from bayesatk.priors import (
     BetaPrior,
     DirichletHyperPrior,
@@ -19,7 +18,6 @@ from bayesatk.priors import (
 )
 from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.result import Result
-from bayesatk.results.schema import metric_values
 from bayesatk.results.stored_points import stored_points
 
 
@@ -36,7 +34,7 @@ def model_arguments(study: Study, system: int) -> dict[str, Any]:
         "basis": None if study.design is None else study.design.basis,
         "weight": study.outcomes.weight, "grouping": study.grouping,
         "judge": None if judges is None else judges[system],
-        "resampled": study.bootstrapped, "stopped": bool(study.outcomes.stopped[system]),
+        "resampled": study.bootstrapped,
     }  # fmt: skip
 
 
@@ -57,23 +55,6 @@ def system_votes(
     }  # fmt: skip
     model = CountModel.of(**model_arguments(study, system) | right_wrong)
     return vote_posterior(model, ballots, study.answer_prior, ks, draws, rng)
-
-
-def question_shares(result: Result, kept: Flags | None = None) -> Array:
-    """Return the share of every question in a mean over some; (questions,), summing to one.
-
-    Parameters
-    ----------
-    result : Result
-    kept : ndarray of bool, shape (questions,), optional
-        The questions to use; default: all.
-    """
-    keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
-    weight = None if result.weight is None else result.weight[keep]
-    if result.grouping is not None:
-        return result.grouping.among(keep).question_shares(weight)
-    share = np.ones(int(keep.sum())) if weight is None else weight
-    return np.asarray(share / share.sum())
 
 
 def right_wrong_model(result: Result, system: int, kept: Flags | None = None) -> CountModel:
@@ -146,48 +127,3 @@ def model_of(result: Result, system: int, kept: Flags | None = None) -> CountMod
         return model.among(kept)
     sizes = {name: model.fields(name).size for name in model.family_prior}
     return model.recall(stored_points(result.tree, system, sizes))
-
-
-def observed_value(
-    result: Result,
-    system: int,
-    metric: Metric,
-    kept: Flags | None = None,
-    of_all: bool = False,
-) -> float:
-    """Return the unbiased finite estimate of a metric, from the trials that were run.
-
-    Parameters
-    ----------
-    result : Result
-        Evaluated or sampled.
-    system : int
-        Position of the system.
-    metric : Metric
-    kept : ndarray of bool, shape (questions,), optional
-        The questions to use; default: all that the system tried.
-    of_all : bool
-        Whether all of these must have k trials.
-
-    Returns
-    -------
-    float
-        Mean over the questions that have k trials, weighted if they are; NaN where they are less
-        than half, or, `of_all`, not all.
-    """
-    kept = result.trials[system] > 0 if kept is None else kept
-    if of_all and (result.trials[system, kept] < metric.k).any():
-        return np.nan
-    if result.has("closed_form") and kept[result.trials[system] > 0].all():
-        stored = metric_values(result.statistics, metric).isel(system=system, target=0)
-        return float(stored.sel(statistic="estimate"))
-    if metric.voted:
-        answers = result.data.answers
-        assert answers is not None  # a result of votes has answers
-        weight = None if result.weight is None else result.weight[kept]
-        ballots = answers.on_questions(kept).of(system)
-        return float(finite_estimates(ballots, [metric.k], weight)[0])
-    # Of the marks as they are, if a judge errs.
-    marks = {"counts": result.counts[system], "before": None, "judge": None}
-    model = CountModel.of(**model_arguments(result.study, system) | marks).among(kept)
-    return float(model.estimate([result.scale.judged(metric)])[0])

@@ -375,16 +375,6 @@ class Posterior:
         return self.numbers.sd
 
     @property
-    def estimate(self) -> Array:
-        """Unbiased finite-law values; NaN where less than half of the questions have k trials."""
-        return self.model.estimate(self.metrics)
-
-    @property
-    def estimate_by_group(self) -> Array:
-        """Unbiased finite-law values of each group, (groups, metrics); NaN without questions."""
-        return self.model.estimate_by_group(self.metrics)
-
-    @property
     def families(self) -> dict[str, FamilyShare]:
         """Difficulty families with probability and evidence; empty without partial pooling."""
         return self.model.described

@@ -26,14 +26,12 @@ from bayesatk.core.pooling.states import Terms
 from bayesatk.core.program.weighted_points import on_lattice
 from bayesatk.core.question.ballot import (
     credit_by_right_votes,
-    plurality_finite,
     plurality_latent,
     plurality_posterior,
     vote_credit,
 )
 from bayesatk.core.question.dirichlet_multinomial import draw_probabilities
 from bayesatk.core.question.expected_credit import hypergeometric_pmf
-from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.answers import Ballots, possible, wrong_answers
 from bayesatk.metrics.credit import Credit, log_binomials
 from bayesatk.posterior.model import CountModel
@@ -59,22 +57,6 @@ _MIN_EXACT_DRAWS = 50  # per question; votes are simulated if fewer are affordab
 _VOTE_DRAWS = 400  # probabilities per question at which votes are simulated
 _MAX_FLOATS_PER_BLOCK = 4_000_000  # 32 MB
 _POSITIVE_FLOOR = 1e-12  # of the relative variance, and of Beta parameters
-
-
-def finite_estimates(
-    ballots: Sequence[Ballots], ks: Sequence[int], weight: Array | None = None
-) -> Array:
-    """Mean of the finite law over questions that have k trials; NaN where they are too few."""
-    cache: dict[tuple[object, ...], Array] = {}
-    rows = []
-    for ballot in ballots:
-        key = _key(ballot.count, ballot.correct, ballot.abstentions)
-        if key not in cache:
-            cache[key] = plurality_finite(ballot.count, ballot.correct, ks, ballot.abstentions)
-        rows.append(cache[key])
-    share = np.ones(len(rows)) if weight is None else weight
-    tried = np.array([ballot.tried for ballot in ballots], bool)
-    return mean_over_questions(np.stack(rows), share, tried)
 
 
 class VoteDraws(NamedTuple):
@@ -117,25 +99,6 @@ class VotePosterior(Posterior):
     ks: tuple[int, ...]
     draws: int
     rng: Rng
-
-    @property
-    def estimate(self) -> Array:
-        """Unbiased finite-law values, groups with their weights; NaN where trials are too few."""
-        cells = self.model.cells
-        weight = cells.question_share * cells.share[cells.group[cells.which]]
-        return finite_estimates(self.ballots, self.ks, weight)
-
-    @property
-    def estimate_by_group(self) -> Array:
-        """Unbiased finite-law values of each group, (groups, ks); NaN without questions."""
-        cells = self.model.cells
-        code = cells.group[cells.which]
-        values = np.full((cells.groups, len(self.ks)), np.nan)
-        for group in np.unique(code):
-            inside = np.flatnonzero(code == group)
-            ballots = [self.ballots[question] for question in inside.tolist()]
-            values[group] = finite_estimates(ballots, self.ks, cells.question_share[inside])
-        return values
 
     def joint(self, size: int, rng: Rng) -> VoteDraws:
         """Return joint draws, with p where it is drawn."""
@@ -286,11 +249,6 @@ class AnswerMoments:
     pool: Array
 
 
-def _key(count: Ints, correct: Flags, abstentions: int | None) -> tuple[object, ...]:
-    order = np.lexsort((count, correct))
-    return count[order].tobytes(), correct[order].tobytes(), abstentions
-
-
 def answer_moments(
     ballots: Sequence[Ballots],
     ks: Sequence[int],
@@ -309,7 +267,7 @@ def answer_moments(
     mean = np.empty((len(ballots), len(ks)))
     variance, pool = np.empty_like(mean), []
     for row, ballot in enumerate(ballots):
-        key = _key(ballot.count, ballot.correct, ballot.abstentions)
+        key = ballot.key
         if key not in cache:
             cache[key] = plurality_posterior(
                 ballot.count, ballot.correct, ks, prior.concentration, ballot.abstentions

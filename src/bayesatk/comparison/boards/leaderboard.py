@@ -12,7 +12,7 @@ from bayesatk.comparison.pairs.systems import comparable
 from bayesatk.comparison.pairs.together import Standings, effective_draws, joint_draws
 from bayesatk.comparison.pairs.verdicts import PairSentences, tier_rule
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.models_of import observed_value
+from bayesatk.posterior.observed import observed_value
 from bayesatk.results.result import Fit, Result, analysis_group, with_analysis
 from bayesatk.results.schema import metric_values
 from bayesatk.results.tables import noted

@@ -15,7 +15,8 @@ from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.expected_credit import finite
 from bayesatk.data.scales import RightWrongScale
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.models_of import draws_of_p, question_shares
+from bayesatk.posterior.models_of import draws_of_p
+from bayesatk.posterior.observed import question_shares
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.views import ShownTable
 
@@ -126,7 +127,7 @@ def _differences(
     """
     scale, rng = result.scale, np.random.default_rng(_SEED)
     judged: list[Any] = [scale.judged(metric) for metric in metrics]
-    share, questions = question_shares(result), result.counts.shape[1]
+    share, questions = question_shares(result.study), result.counts.shape[1]
     fewest, most, work = _DRAWS_OF_P
     size = int(np.clip(work / questions, fewest, most))
     p, hyper = draws_of_p(result, system, judged, size, rng)

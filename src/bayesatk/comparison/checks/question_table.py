@@ -15,7 +15,8 @@ from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.scales import RIGHT_WRONG, Scale
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.models_of import model_of, question_shares, right_wrong_model
+from bayesatk.posterior.models_of import model_of, right_wrong_model
+from bayesatk.posterior.observed import question_shares
 from bayesatk.posterior.questions import (
     QuestionPosterior,
     QuestionValues,
@@ -219,7 +220,7 @@ class _SystemPosteriors:
     @cached_property
     def level(self) -> Array:
         """Posterior mean of the metric on these questions, by system."""
-        share = question_shares(self.result)
+        share = question_shares(self.result.study)
         return np.array([share @ values.mean for values in self.values])
 
     def weaker(self, system: int) -> Indices:
@@ -382,7 +383,7 @@ def _pair_table(
             "trials": trials[system, shared], **observed[0],
             "other_trials": trials[other, shared], **observed[1],
             "difference": difference.mean, "sd": np.sqrt(difference.variance),
-            "part": difference.mean * question_shares(result, shared),
+            "part": difference.mean * question_shares(result.study, shared),
             "influence": difference.influence[:, column],
         }
     )  # fmt: skip

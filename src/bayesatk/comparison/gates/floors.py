@@ -18,7 +18,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.gates.policy import GatePolicy
 from bayesatk.data.roles import GROUP
-from bayesatk.posterior.models_of import observed_value, question_shares
+from bayesatk.posterior.observed import observed_value, question_shares
 from bayesatk.results.result import Result
 
 Verdict = Literal["pass", "fail", "inconclusive"]
@@ -140,7 +140,7 @@ def pooled_probabilities(
     drawn = result.posterior["p"].isel(system=system, question=np.flatnonzero(kept))
     p = drawn.transpose("chain", "draw", "question", ...).values
     values = result.scale.judged(policy.asked).latent(p.reshape(-1, *p.shape[2:]))
-    means = values @ question_shares(result, kept)
+    means = values @ question_shares(result.study, kept)
     above = float((means >= floor).mean())
     return float(means.mean()), above, 1.0 - above
 
@@ -165,7 +165,7 @@ def own_confidences(
     if np.isnan(value):
         return value, 0.0, 0.0
     # Weight of one independent evaluation of the metric, from k trials of a question.
-    weights = question_shares(result, kept) / (trials // metric.k)
+    weights = question_shares(result.study, kept) / (trials // metric.k)
     evaluations = int((trials // metric.k).sum())
     extremes = np.array([0.0, 1.0])
     if not metric.voted:

@@ -31,7 +31,7 @@ from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.study import outcome_values
 from bayesatk.data.tally import tally
 from bayesatk.posterior.evaluate import evaluate
-from bayesatk.posterior.models_of import observed_value
+from bayesatk.posterior.observed import observed_value
 from bayesatk.results.result import Fit, Result, analysis_group, with_analysis
 from bayesatk.results.schema import TARGET_NAMES, TARGETS
 

@@ -27,7 +27,7 @@ from bayesatk._tools.words import probability_words
 from bayesatk.comparison.plans.pilots import pilots_of
 from bayesatk.comparison.plans.planning import information_of
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.posterior.models_of import question_shares
+from bayesatk.posterior.observed import question_shares
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS, metric_values
 
@@ -461,7 +461,7 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
         return sd, sd
     right, trials = (counts[system] for counts in result.right_of_all("gate"))
     tried = trials > 0
-    share = question_shares(result, tried)
+    share = question_shares(result.study, tried)
     right, trials = right[tried].astype(float), trials[tried].astype(float)
     mean = (right / trials).mean()
     denominator = np.maximum(trials - 1.0, 1.0) * trials**2

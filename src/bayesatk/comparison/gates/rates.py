@@ -19,7 +19,8 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.models_of import question_shares, system_model
+from bayesatk.posterior.models_of import system_model
+from bayesatk.posterior.observed import question_shares
 from bayesatk.posterior.questions import draw_new_p
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS
@@ -109,7 +110,7 @@ def gate_rates(
     trial_counts = (
         np.full(len(tried), whole_number("trials", trials)) if trials else result.trials[0]
     )
-    trial_counts, share = trial_counts[tried], question_shares(result, tried)
+    trial_counts, share = trial_counts[tried], question_shares(result.study, tried)
     generator, seed = resolve_rng(rng)
     p = draw_success_probabilities(result, target, gates, generator)[:, tried]
     template, rows = _template(result, tried, trial_counts), []

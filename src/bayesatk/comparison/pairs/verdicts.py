@@ -26,7 +26,7 @@ from bayesatk.comparison.pairs.contrasts import CONTRASTS, RESOLUTION
 from bayesatk.comparison.pairs.together import deciding_target, joint_draws, orders
 from bayesatk.core.question.observed import has_observed_mean
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.models_of import observed_value
+from bayesatk.posterior.observed import observed_value
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
 

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Flags
 
-OBSERVED_SHARE_MIN = 0.5  # of the questions with trials: a mean over fewer would be of a selection
+# Half of the questions with trials, but for rounding: a mean over fewer would be of a selection.
+OBSERVED_SHARE_MIN = 0.5 - 1e-12
 
 
 def mean_over_questions(values: Array, share: Array, tried: Flags) -> Array:
