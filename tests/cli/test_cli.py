@@ -227,6 +227,23 @@ def test_doctor_takes_the_options_that_it_proposes(table) -> None:
     assert "2 systems x 2 questions, 3 trials" in succeeded(*shlex.split(command), *SEED)
 
 
+def test_doctor_says_of_missing_outcomes_what_evaluate_says(table) -> None:
+    path = table("system,question,outcome", ["a,q1,1", "a,q2,", "b,q1,0", "b,q2,1"])
+    report, refusal = succeeded("doctor", path), refused("evaluate", path, "-m", "pass@1")
+    for policy in ("ignore", "wrong", "right"):
+        assert f"--missing {policy}" in report
+        assert f"--missing {policy}" in refusal
+
+
+def test_a_column_that_is_to_be_ignored_keeps_no_role(table) -> None:
+    rows = ["a,0,1,x", "a,0,0,y", "b,0,1,x", "b,0,0,x", "b,0,0,z"]
+    path = table("question,batch,passed,note", rows)
+    report = run("doctor", path, "--column", "trial=batch").stdout
+    (command,) = re.findall("bayesatk (doctor .*--ignore batch)", " ".join(report.split()))
+    assert "trial=batch" not in command
+    assert "2 questions, 5 trials" in succeeded(*shlex.split(command))
+
+
 # ------------------------------------------------------------------ what is read
 
 

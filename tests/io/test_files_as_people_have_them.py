@@ -905,9 +905,9 @@ REFUSED = {
                                      "names in one row; 'a', 'b' are there more than once"),
     "merged cells": ("model,task,passed  a,x,1  ,y,0", {}, "row 3 has none.*fill it down"),
     "rows written again": ("id,trial,passed  x,0,1  x,1,0  x,0,1  x,1,0", {},
-                           "2 rows repeat an earlier one: 2 with the same.*awk"),
+                           "rows 2 and 4 both.* 2 rows equal an earlier one.*awk"),
     "rows that contradict earlier ones": ("id,trial,passed  x,0,1  x,1,0  x,0,1  x,1,1", {},
-                                          "1 with the same outcome, 1 with another. Remove"),
+                                          "rows 2 and 4 both .*trials; or, if every row"),
     "records at two places": (
         '{"results": [{"id": "x", "score": 1}], "items": [{"id": "x", "score": 1}]}',
         {"format": "json"}, "in one place.*records='results'"),
@@ -1178,7 +1178,8 @@ def test_percentages_with_the_number_of_trials_that_is_given(tmp_path, rates, ki
     else:
         written(path, frame.to_dict("records"))
     message = refused(lambda: bk.load(path, columns={"rate": "pass@1"}), "number of trials beside")
-    assert remedy(message, "columns") == {"rate": "pass@1", "trials": "FILL"}  # none is made up
+    fitting = 10 if rates[0] == "90" else "FILL"  # others have too few digits to say
+    assert remedy(message, "columns") == {"rate": "pass@1", "trials": fitting}
     for columns in ({"rate": "pass@1", "trials": trials}, filled(remedy(message, "columns"), 10)):
         data = bk.load(path, columns=columns)
         assert cells(data) == "a 9/10, b 3/10, c 0/10, d 10/10"
@@ -1190,10 +1191,85 @@ def test_rates_that_fit_fewer_trials_than_are_named(tmp_path):
     rates = [0.2, 0.4, 0.6, 0.8, 1.0] * 3
     path = tmp_path / "rates.csv"
     pd.DataFrame({"id": range(15), "pass_rate": rates}).to_csv(path, index=False)
-    refused(lambda: bk.load(path), "the rates fit 5, or a multiple")
+    message = refused(lambda: bk.load(path), "the rates fit 5, or a multiple")
+    assert remedy(message, "columns") == {"rate": "pass_rate", "trials": 5}
     assert "CHECK" not in bk.load(path, columns={"rate": "pass_rate", "trials": 5}).card()
     with pytest.warns(bk.OutcomeWarning, match="fit 5 of each question"):
         bk.load(path, columns={"rate": "pass_rate", "trials": 10})
+
+
+def runs_with_times(systems="ab", questions=6, trials=4):
+    """Rows of trials that are not numbered, each with a time of its own."""
+    rng = np.random.default_rng(7)
+    return [
+        {"model": system, "task": f"q{question}", "seconds": round(float(rng.random()), 5),
+         "reply": "yes" if mark else "no", "passed": mark}
+        for system in systems for question in range(questions)
+        for mark in rng.integers(0, 2, trials).tolist()
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("copied", [slice(0, 3), slice(0, None)])
+def test_rows_that_equal_another_also_in_their_time_are_copies(tmp_path, copied):
+    rows = runs_with_times()
+    path = written(tmp_path / "runs.jsonl", rows)
+    assert int(bk.load(path).trials.sum()) == 48
+    twice = written(tmp_path / "twice.jsonl", [*rows, *rows[copied]])
+    number = len(rows[copied])
+    words = f"{number} of {48 + number} equal an earlier one in every column, also in 'seconds'"
+    refused(lambda: bk.load(twice), words, "awk .*keeps each once")
+    refused(lambda: bk.tally(pd.DataFrame([*rows, *rows[copied]])), words, "drop_duplicates")
+    once = list(dict.fromkeys(twice.read_text().splitlines()))  # as awk does
+    (tmp_path / "once.jsonl").write_text("\n".join(once))
+    assert int(bk.load(tmp_path / "once.jsonl").trials.sum()) == 48
+
+
+def test_equal_rows_of_trials_that_nothing_tells_apart_are_trials(tmp_path):
+    """Marks, short answers and rounded times come again by chance; a prompt is of the question."""
+    table = pd.DataFrame(runs_with_times())
+    marks = table.drop(columns="seconds")
+    for frame in (marks, table.round(1), marks.assign(prompt="Is it " + table["task"] + "?")):
+        rows = frame.to_dict("records")
+        assert int(bk.load(written(tmp_path / "runs.jsonl", rows)).trials.sum()) == 48
+    answers = [{"task": f"q{number // 4}", "passed": int(number % 4 < 2),
+                "final": number // 4 if number % 4 < 2 else 90 + number}
+               for number in range(60)]  # fmt: skip
+    assert int(bk.load(written(tmp_path / "answers.jsonl", answers)).trials.sum()) == 60
+
+
+def test_a_row_of_several_trials_that_is_there_twice_is_a_copy(tmp_path):
+    lines = ["task,run_1,run_2", "a,1,0", "b,0,1", "c,1,1"]
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join([*lines, "b,0,1"]))
+    refused(lambda: bk.load(path), "1 of 4 equal an earlier one .* also in 'run_1', 'run_2'")
+    path.write_text("\n".join([*lines, "b,1,1"]))  # two more trials
+    assert cells(bk.load(path)) == "a 1/2, b 3/4, c 2/2"
+
+
+def test_names_with_signs_and_samples_that_number_the_trials(tmp_path):
+    rows = [{"Task": task, "Attempt #": number, "Correct?": mark, "Seconds": 1.0}
+            for task in "ab" for number, mark in enumerate((1, 0, 0))]  # fmt: skip
+    path = tmp_path / "sheet.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    used = "question = column 'Task', trial = column 'Attempt #', outcome = column 'Correct?'"
+    assert used in bk.load(path).card()
+    frame = pd.DataFrame(rows).rename(columns={"Attempt #": "sample"})
+    frame.to_csv(path, index=False)
+    assert "trial = column 'sample'" in bk.load(path).card()
+    frame.assign(sample=5).to_csv(path, index=False)  # which numbers nothing
+    data = bk.load(path)
+    assert "no trial column" in data.card()
+    assert cells(data) == "a 1/3, b 1/3"
+
+
+def test_copies_of_numbered_rows_are_not_blamed_on_another_column(tmp_path):
+    rows = [{"task": task, "attempt": number, "reviewer": "AB"[(number + len(task)) % 2],
+             "passed": number % 2} for task in ("a", "bb") for number in range(4)]  # fmt: skip
+    path = tmp_path / "reviewed.csv"
+    pd.DataFrame([*rows, *rows[:3]]).to_csv(path, index=False)
+    message = refused(lambda: bk.load(path), "3 rows equal an earlier one in every column")
+    assert "reviewer" not in message
+    assert "ignore" not in message
 
 
 @pytest.mark.parametrize("columns", [None, {"outcome": "tests_passed"}])

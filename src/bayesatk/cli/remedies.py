@@ -35,18 +35,21 @@ class Typed(NamedTuple):
     def with_options(self, arguments: Sequence[str]) -> str:
         """Return the command with further options, which take the place of those they contradict.
 
-        What is said of another column or another ignored column stays.
+        What is said of another column or another ignored column stays; a column that is now
+        ignored has no role any more.
         """
         proposed = [*_words(self.options, arguments)]
         names = {word.name for word in proposed}
         added = {(word.name, word.key) for word in proposed}
         roles = {word.key for word in proposed if word.name == "column"}
+        ignored = {word.value for word in proposed if word.name == "ignore"}
         other_outcome = {"outcome": _COUNTS, **dict.fromkeys(_COUNTS, ("outcome",))}
         replaced_roles = {role for own in roles for role in other_outcome.get(own, ())} - roles
 
         def stays(word: Word) -> bool:
             if word.name == "column":
-                return word.key not in roles | replaced_roles
+                column = word.value.partition("=")[2]
+                return word.key not in roles | replaced_roles and column not in ignored
             if word.name in ("where", "ignore", "covariate"):
                 return (word.name, word.key) not in added or word.name != "where"
             return word.name not in names

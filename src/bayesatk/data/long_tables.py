@@ -494,39 +494,11 @@ def _refuse_repeated(tables: Sequence[Columns], key: Ints, earlier: Flags) -> No
         for role in table.roles
         if role != "outcome"
     )
-    same = "" if table.unused or earlier.any() else _same_again(tables, key, repeated)
     raise OutcomeError(
-        f"each (system, question, trial) must occur once; {holders} both hold {content}. {same}"
+        f"each (system, question, trial) must occur once; {holders} both hold {content}. "
         "Remove the repetition, or number the trials",
         *(piece for way in table.apart for piece in way), ".",
     )  # fmt: skip
-
-
-def _same_again(tables: Sequence[Columns], key: Ints, repeated: Flags) -> str:
-    """Return how many rows repeat an earlier one wholly, and how to drop them.
-
-    Examples
-    --------
-    >>> values = {"question": ["x", "y", "x", "y"], "outcome": [1, 0, 1, 1]}
-    >>> table = Columns({"question": "id", "outcome": "passed"}, values)
-    >>> _same_again([table], np.array([0, 1, 0, 1]), np.array([False, False, True, True]))
-    '2 rows repeat an earlier one: 1 with the same outcome, 1 with another. '
-    """
-    first_rows = dict(reversed([*zip(key.tolist(), range(len(key)), strict=True)]))
-    again = np.flatnonzero(repeated).tolist()
-
-    def cells(row: int) -> list[Any]:
-        table, own_row = _table_and_row(tables, row)
-        return [table.value(role, own_row) for role in table.roles]
-
-    same = sum(cells(row) == cells(first_rows[int(key[row])]) for row in again)
-    words = f"{len(again)} rows repeat an earlier one: {same} with the same outcome, "
-    words += f"{len(again) - same} with another. "
-    if same < len(again):
-        return words
-    if not tables[0].of_file:
-        return f"{words}Leave them out, bayesatk.tally(data.drop_duplicates()). "
-    return f"{words}Keep each row once, as awk '!seen[$0]++' FILE > once.csv does. "
 
 
 def _table_and_row(tables: Sequence[Columns], row: int) -> tuple[Columns, int]:

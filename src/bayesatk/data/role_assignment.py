@@ -3,6 +3,7 @@
 The columns of all roles are found, or one error names every role that is unclear.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -14,6 +15,7 @@ from bayesatk.data.role_doubts import (
     measure_doubt,
     repeated_ids,
     repeated_measures,
+    way_to_keep_once,
 )
 from bayesatk.data.role_proposals import (
     are_fractions,
@@ -31,6 +33,7 @@ from bayesatk.data.roles import (
     LABELS,
     PLACEHOLDERS,
     PROMPT_NAMES,
+    REFERENCE_NAMES,
     ROLES,
     WEIGHT,
     Sample,
@@ -92,6 +95,7 @@ def assign_roles(
         unclear.setdefault("outcome", [])
     if "question" not in roles:
         unclear.setdefault("question", [])
+    _refuse_copies(sample, roles, of_file)
     if unclear:
         raise unclear_roles(sample, names, {**named, **roles}, unclear, of_file)
     roles = _key_of_systems(sample, roles)
@@ -115,6 +119,49 @@ def _refuse_repeated_measures(sample: Sample, roles: Mapping[str, Any], of_file:
         remedies = (": ", *alternatives(ways)) if ways else ()
         rule = "rows of a table must be of one metric or rater"
         raise OutcomeError(f"{rule}; {words}", *remedies, ".")
+
+
+def _refuse_copies(sample: Sample, roles: Mapping[str, Any], of_file: bool) -> None:
+    """Refuse rows that equal an earlier one in every column, although columns tell trials apart.
+
+    Numbered trials that are repeated are refused later, with their places.
+    """
+    rows = Counter(sample.rows(sample.cells))
+    copies = len(sample) - len(rows)
+    telling = _tell_trials_apart(sample, roles, rows) if copies and "trial" not in roles else []
+    if telling:
+        raise OutcomeError(
+            f"rows of a table must not be copies; {copies} of {len(sample)} equal an earlier one "
+            f"in every column, also in {shown(telling, 100)[1:-1]}, by which trials are told "
+            f"apart. Remove them{way_to_keep_once(of_file)}."
+        )
+
+
+def _tell_trials_apart(
+    sample: Sample, roles: Mapping[str, Any], rows: Mapping[tuple[str, ...], int]
+) -> list[Any]:
+    """Return columns that tell all different rows apart: of one trial each, or such as a time.
+
+    The latter differ within a question, and have nothing twice in different rows of the table.
+    Then few rows of a question are equal, or each row has as many copies: what was answered to one
+    question may be equal by chance.
+    """
+    key, outcome = columns_of(roles, "system", "question"), columns_of(roles, "outcome")
+    if len(outcome) > 1:
+        return outcome * (len({*sample.rows(key)}) == len(rows))
+    question, excluded = columns_of(roles, "question"), (*PROMPT_NAMES, *REFERENCE_NAMES)
+    questions = len({*sample.rows(question)})
+    varying = [
+        name for name in sample.leaves()
+        if name not in (*key, *outcome) and last_part(name) not in excluded
+        and len({*sample.rows([*question, name])}) > questions
+    ]  # fmt: skip
+    equal = sum(number * (number - 1) for number in rows.values())
+    pairs = sum(number * (number - 1) for number in Counter(sample.rows(key)).values())
+    least_rows, most_equal = 10, 0.1
+    by_design = equal <= most_equal * pairs or len({*rows.values()}) == 1
+    unique = len({*sample.rows(varying)}) == len(rows) >= least_rows
+    return varying * (by_design and unique)
 
 
 def _key_of_systems(sample: Sample, roles: dict[str, Any]) -> dict[str, Any]:
@@ -166,6 +213,10 @@ def _candidates(
         key = trial and [*columns_of(roles, "system"), *trial]
         numbered = [id_ for name in matches for id_ in repeated_ids(sample, name, others, key)]
         return [*dict.fromkeys(numbered)] if trial and numbered else matches
+    if role == "trial" and {*map(normalized_name, matches)} <= {*ROLES["trial"][-1].split()}:
+        key = columns_of(roles, "system", "question")
+        matches = [name for name in matches if "question" in roles and _numbers_rows(
+            sample, key, name)][:1]  # fmt: skip
     if role == "trial" and len(matches) > 1:
         key = columns_of(roles, "system", "question")
         alone = [name for name in matches if sample.tell_apart([*key, name])]
@@ -181,6 +232,15 @@ def _candidates(
         are_counts = counts.get("successes") == matches[0] or are_fractions(sample, matches)
         return [] if are_counts else matches
     return matches
+
+
+def _numbers_rows(sample: Sample, key: Labels, name: Any) -> bool:
+    """Return whether the different rows with one key have different whole numbers in a column."""
+    numbers = [number_of(text) for text in sample.distinct(name)]
+    rows = {*sample.rows(sample.cells)}
+    return all(number is not None and number.is_integer() for number in numbers) and (
+        len({*sample.rows([*key, name])}) == len(rows) > 0
+    )
 
 
 def _are_objects(sample: Sample, name: Any) -> bool:
@@ -261,10 +321,10 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
         )
     fractions = "trials" not in named and are_fractions(sample, as_tuple(named.get("rate")))
     if "rate" in named and named.get("trials", "NUMBER") == "NUMBER" and not fractions:
+        fit, trials = fitting_trials(sample, as_tuple(named["rate"]))
         raise OutcomeError(
-            "columns must give the number of trials beside a rate, one for all questions or a "
-            f"column{fitting_trials(sample, as_tuple(named['rate']))}: ",
-            Argument("columns", {"rate": named["rate"], "trials": ...}), ".",
+            f"columns must give the number of trials beside a rate, one for all questions or a "
+            f"column{fit}: ", Argument("columns", {"rate": named["rate"], "trials": trials}), ".",
         )  # fmt: skip
     if not valid:
         absent = [part for name in named.values() for part in columns_named(name, names)

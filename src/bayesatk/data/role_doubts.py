@@ -374,6 +374,12 @@ def summaries_among(labels: Labels) -> list[Any]:
     return called if len(labels) > 2 else []
 
 
+def way_to_keep_once(of_file: bool) -> str:
+    """Return in words how to keep each of several equal rows once."""
+    kept = "awk '!seen[$0]++' FILE > once.csv" if of_file else "data.drop_duplicates()"
+    return f"; of rows that are lines, {kept} keeps each once"
+
+
 def ways_to_tell_trials_apart(
     sample: Sample, roles: Mapping[str, Any], unused: Labels, of_file: bool
 ) -> tuple[Doubt, ...]:
@@ -385,6 +391,10 @@ def ways_to_tell_trials_apart(
     key = columns_of(roles, *LABELS)
     if not sample.cells or "trial" not in roles or sample.tell_apart(key):
         return ()
+    different = len({*sample.rows(sample.cells)})
+    if different == len({*sample.rows(key)}):
+        equal = f". {len(sample) - different} rows equal an earlier one in every column"
+        return ((f"{equal}{way_to_keep_once(of_file)}",),)
     # Every value of a column without a usual name of conditions must be in several rows.
     candidates = [name for name in unused if 1 < len(sample.distinct(name)) <= MAX_CONDITIONS and (
         is_condition(name) or min(Counter(sample.cells[name]).values()) > 1)]  # fmt: skip

@@ -269,7 +269,8 @@ def _readings(
         one = ""
         if counts.get("trials") is ...:
             rates = columns_of(counts, "rate")
-            one = f"Trials may be one number for all questions{fitting_trials(sample, rates)}. "
+            fit, counts["trials"] = fitting_trials(sample, rates)
+            one = f"Trials may be one number for all questions{fit}. "
         named = {role: list(own) if isinstance(own, tuple) else own
                  for role, own in counts.items()}  # fmt: skip
         return f"Counts or rates may be in {shown(guessed)[1:-1]}. {one}", [Reading(named)]
@@ -467,10 +468,14 @@ def are_fractions(sample: Sample, names: Labels) -> bool:
     return bool(texts) and all(re.fullmatch(r"\s*\d+\s*/\s*\d+\s*", text) for text in texts)
 
 
-def fitting_trials(sample: Sample, rates: Labels) -> str:
-    """Return in words the smallest number of trials of which the rates in columns can be."""
+def fitting_trials(sample: Sample, rates: Labels) -> tuple[str, Any]:
+    """Return the smallest number of trials of which the rates in columns can be, also in words.
+
+    Rates of 0 and 1 alone say no number.
+    """
     fewest = fewest_trials(*shares_of(text for name in rates for text in sample.distinct(name)))
-    return f"; the rates fit {fewest}, or a multiple" if fewest else ""
+    known = fewest is not None and fewest > 1
+    return (f"; the rates fit {fewest}, or a multiple", fewest) if known else ("", ...)
 
 
 def likely_counts(sample: Sample, free: Labels) -> dict[str, Any]:

@@ -46,6 +46,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "trial_id trial_index trial_idx attempt_id attempt_index attempt_idx run_index run_idx "
         "repeat_index repeat_idx rollout_index rollout_idx ng_rollout_index episode_id "
         "episode_index episode_idx",
+        "sample sample_index sample_idx generation iteration",  # where they number the trials
     ),
     "outcome": (
         "outcome correct is_correct score passed success reward accs graded_list",
@@ -119,12 +120,12 @@ def normalized_name(name: object) -> str:
 
     Examples
     --------
-    >>> [normalized_name(name) for name in ("Sample ID", "isCorrect", "success-count", 3)]
-    ['sample_id', 'is_correct', 'success_count', '']
+    >>> [normalized_name(name) for name in ("Sample ID", "isCorrect", "success-count", "Run #", 3)]
+    ['sample_id', 'is_correct', 'success_count', 'run', '']
     """
     if not isinstance(name, str):
         return ""
-    words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name)
+    words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name.rstrip(" ?#:"))
     return re.sub(r"[\s_-]+", "_", words).strip("_").lower()
 
 

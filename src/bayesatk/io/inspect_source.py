@@ -33,6 +33,7 @@ from bayesatk.data.roles import (
     last_part,
     usual_columns,
 )
+from bayesatk.data.tally import worst_or_best
 from bayesatk.data.validation import OutcomeError, Scores, number_of, shown
 from bayesatk.io.load import find_files, load, read_outcomes, reads_files, with_typed_options
 from bayesatk.io.load_options import LoadOptions, as_option
@@ -186,13 +187,17 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     max_bytes = 1 << 24  # of files that are read again for every proposal
     if error and inputs and sum(file.path.stat().st_size for file in inputs.sources) <= max_bytes:
         error = _with_readings(error, source, arguments)
-    doubts = [caught_warning.message for caught_warning in caught]
+    doubts: list[object] = [caught_warning.message for caught_warning in caught]
     if data is None or long is None:
         return SourceReport(kinds, error=error, doubts=tuple(doubts), columns=columns)
     said = {f"CHECK: {doubt}" for doubt in doubts}  # and not again on the card
     data = replace(data, notes=tuple(note for note in data.notes if note not in said))
     metrics = usual_metrics(data)
     command = _command(source, options, data, metrics)
+    gaps = int(data.dataset["missing"].sum())
+    if gaps and options.get("missing") in (None, "error"):  # nobody said what they mean
+        ignored = Argument("missing", "ignore"), " leaves them out, as below; "
+        doubts.append(Message(f"missing outcomes: {gaps}; ", *ignored, *worst_or_best()))
     doubts += by_same_text(data.systems, _doubts(data) + _of_trials(long, scale, data))
     return SourceReport(kinds, data, error, tuple(doubts), metrics, command, columns)
 
@@ -217,8 +222,12 @@ def _with_readings(
         if not changes or None in changes.values() or "Ellipsis" in repr(changes):
             continue
         proposed = {**arguments, **changes}
-        for name in {"columns", "where"} & changes.keys():
-            proposed[name] = {**(arguments[name] or {}), **changes[name]}
+        for name in ("columns", "where"):
+            proposed[name] = {**(arguments[name] or {}), **changes.get(name, {})}
+        for name in proposed["ignore"] or ():  # no longer the column of a role
+            proposed["columns"] = {
+                role: column for role, column in proposed["columns"].items() if column != name
+            }
         with warnings.catch_warnings(), suppress(OutcomeError, FileNotFoundError):
             warnings.simplefilter("ignore")
             data = read_outcomes(proposed.pop("source", source), proposed)[0]
