@@ -6,9 +6,9 @@ their total: Poisson for known probabilities, binomial for a bank of answers, ne
 a Dirichlet posterior. So the expected credit is a coefficient of a product of polynomials, divided
 by the probability of the total.
 
-Ties need no bookkeeping: ``c / (c + w) = int_0^1 c u^(c + w - 1) du``, so each answer with the
-winning number of votes carries a factor ``u``, one correct winner carries none, and
-Gauss-Legendre nodes make the integral exact. Every term is non-negative: nothing cancels.
+Ties need no bookkeeping: ``1 / (1 + t) = int_0^1 u^t du``, so each of t other answers with as many
+votes as a right one carries a factor ``u``, and Gauss-Legendre nodes make the integral exact. Every
+term is non-negative: nothing cancels.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesatk._tools.arrays import Array, Flags, Indices, Ints
+from bayesatk._tools.arrays import Array, Flags, Ints
+
+_NO_VOTES = np.ones((1, 1))  # weight of none
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,9 @@ class Ballot:
 
     Parameters
     ----------
-    correct, wrong : tuple of ndarray, shape (batch, votes + 1)
+    correct, wrong : tuple of ndarray, shape (votes + 1, batch)
         Probability of each number of votes, one array for each answer.
-    abstentions : ndarray, shape (batch, votes + 1), optional
+    abstentions : ndarray, shape (votes + 1, batch)
         Probability of each number of abstentions, which count towards ``k`` and never win.
     total : ndarray, shape (votes + 1,)
         Probability of each total.
@@ -37,7 +39,7 @@ class Ballot:
 
     correct: tuple[Array, ...]
     wrong: tuple[Array, ...]
-    abstentions: Array | None
+    abstentions: Array
     total: Array
 
 
@@ -80,12 +82,12 @@ def plurality_latent(p: Array, correct: Flags, ks: Sequence[int]) -> Array:
     missing = np.maximum(1.0 - p.sum(axis=1), 0.0)
 
     def ballot(k: int) -> Ballot:
-        votes = [_vote_probabilities(k * share, 0.0, -k * share, k) for share in p.T]
+        votes = [_vote_weights(k * share, 0.0, k, -k * share) for share in p.T]
         return Ballot(
             tuple(vote for vote, right in zip(votes, correct, strict=True) if right),
             tuple(vote for vote, right in zip(votes, correct, strict=True) if not right),
-            _vote_probabilities(k * missing, 0.0, -k * missing, k) if missing.any() else None,
-            _vote_probabilities(np.array([float(k)]), 0.0, -float(k), k)[0],
+            _vote_weights(k * missing, 0.0, k, -k * missing) if missing.any() else _NO_VOTES,
+            _vote_weights(np.array([float(k)]), 0.0, k, -float(k))[:, 0],
         )
 
     return _credits_at(ballot, ks)
@@ -130,7 +132,7 @@ def plurality_finite(
 
         def votes(count: int) -> Array:
             log_none = count * np.log1p(-share)
-            return _vote_probabilities(np.array([count * odds]), -odds, log_none, min(count, k))
+            return _vote_weights(np.array([count * odds]), -odds, min(count, k), log_none)
 
         return _question_ballot(
             votes, counts[observed], correct[observed], abstentions or None, trials
@@ -178,26 +180,27 @@ def plurality_posterior(
 
         def votes(count: float) -> Array:
             size = count + alpha
-            return _vote_probabilities(np.array([size * share]), share, size * np.log1p(-share), k)
+            return _vote_weights(np.array([size * share]), share, k, size * np.log1p(-share))
 
         return _question_ballot(votes, counts, correct, abstentions, total - alpha)
 
     return np.asarray(_credits_at(ballot, ks)[0])
 
 
-def _vote_probabilities(
-    first_ratio: Array, increment: float, log_none: Array | float, votes_max: int
+def _vote_weights(
+    first_ratio: Array, increment: Array | float, votes_max: int, log_none: Array | float = 0.0
 ) -> Array:
-    """Probabilities of 0..votes_max votes; a row for each first ratio.
+    """Weights of 0..votes_max votes along the first axis, from that of none.
 
     Successive ratios are ``(first_ratio + increment v) / (v + 1)``: a Poisson where the increment
     is 0, a binomial below, a negative binomial above.
     """
-    v = np.arange(votes_max)
+    weights = np.empty((votes_max + 1, *first_ratio.shape))
+    weights[0] = log_none
     with np.errstate(divide="ignore"):
-        ratios = np.log((first_ratio[:, None] + increment * v) / (v + 1.0))
-    logs = np.concatenate([np.zeros((len(first_ratio), 1)), np.cumsum(ratios, axis=1)], axis=1)
-    return np.asarray(np.exp(logs + np.reshape(log_none, (-1, 1))))
+        for v in range(votes_max):
+            weights[v + 1] = weights[v] + np.log((first_ratio + increment * v) / (v + 1.0))
+    return np.exp(weights, out=weights)
 
 
 def _question_ballot(
@@ -212,8 +215,8 @@ def _question_ballot(
     return Ballot(
         tuple(by_count[count] for count in counts[correct].tolist()),
         tuple(by_count[count] for count in counts[~correct].tolist()),
-        None if abstentions is None else votes(abstentions),
-        votes(total)[0],
+        _NO_VOTES if abstentions is None else votes(abstentions),
+        votes(total)[:, 0],
     )
 
 
@@ -236,72 +239,51 @@ def _credits_at(
     return np.stack(np.broadcast_arrays(*columns), axis=1)
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """Pairs (winning votes m, node u), ascending in m.
-
-    An answer with more than half of the votes wins without a tie, so all those m share one last
-    pair, whose polynomials are not cut off.
-
-    Parameters
-    ----------
-    u, weight : ndarray, shape (pairs,)
-    start : ndarray, shape (k + 1,)
-        Position of the first pair whose polynomials have the power ``d``.
-    tied : ndarray, shape (k + 1,)
-        Position after the last pair in which that power carries a factor u.
-    """
-
-    u: Array
-    weight: Array
-    start: Indices
-    tied: Indices
-
-
-@lru_cache(maxsize=64)
-def _grid(k: int, votes_max: int, answers: int) -> _Grid:
-    """Gauss-Legendre nodes for every m: at most k // m answers tie, so u has a power below that."""
-    u, weight = [], []
-    sizes = [0]
-    for winning in range(1, min(k // 2, votes_max) + 1):
-        ties = min(k // winning, answers)
-        nodes, weights = np.polynomial.legendre.leggauss((ties + 1) // 2)
-        sizes.append(len(nodes))
-        u.append(0.5 + 0.5 * nodes)
-        weight.append(0.5 * weights)
-    if votes_max > k // 2:
-        u.append(np.ones(1))
-        weight.append(np.ones(1))
-    last = np.cumsum(sizes)
-    start = np.concatenate([[0, 0], last[1:], np.full(k, last[-1])])[: k + 1]
-    tied = np.append(last, np.full(k, last[-1]))[: k + 1]
-    return _Grid(np.concatenate(u), np.concatenate(weight), start, tied)
-
-
 def expected_credit(ballot: Ballot, ks: Sequence[int]) -> Array:
-    """Return the expected credit at every k; shape (batch, len(ks)).
+    """Return the expected credit at every k; shape (batch, len(ks))."""
+    answers, k = (*ballot.correct, *ballot.wrong), max(ks)
+    batch = max(len(weights[0]) for weights in (*answers, ballot.abstentions))
+    most_votes = min(max((len(vote) - 1 for vote in ballot.correct), default=0), k)
+    credit = np.zeros((k + 1, batch))
+    for winning in range(1, min(most_votes, k // 2 + 1) + 1):
+        # An answer with more than half of the votes wins without a tie, with so many or more.
+        highest = winning if winning <= k // 2 else k
+        nodes, weight = _unit_nodes(min(k // winning, len(answers)))
+        neutral = _no_votes(ballot.abstentions, k, len(nodes), batch)
+        for vote in ballot.wrong:
+            neutral = _times_answer(neutral, vote, winning, nodes)
+        won = np.zeros_like(neutral)
+        for vote in ballot.correct:
+            won = _times_answer(won, vote, winning, nodes)
+            for votes in range(winning, min(highest, len(vote) - 1) + 1):
+                won[votes:] += neutral[: k + 1 - votes] * vote[votes]
+            neutral = _times_answer(neutral, vote, winning, nodes)
+        credit += np.einsum("u,kub->kb", weight, won)
+    return np.asarray(np.minimum(credit[ks].T / ballot.total[ks], 1.0))
 
-    Polynomials are arrays (power, pair, batch), so that products of shifted arrays are vectorised.
-    """
-    batch = max((len(answer_votes) for answer_votes in (*ballot.correct, *ballot.wrong)), default=1)
-    if not ballot.correct:
-        return np.zeros((batch, len(ks)))
-    k = max(ks)
-    answers = len(ballot.correct) + len(ballot.wrong)
-    grid = _grid(k, max(vote.shape[1] - 1 for vote in ballot.correct), answers)
-    neutral = np.zeros((k + 1, len(grid.u), batch))
-    neutral[0] = 1.0
-    if ballot.abstentions is not None:
-        neutral[: ballot.abstentions.shape[1]] = ballot.abstentions.T[:, None]
-    for vote in ballot.wrong:
-        neutral = _multiply_by_answer(neutral, vote, grid)
-    won = np.zeros_like(neutral)
-    for vote in ballot.correct:
-        won = _multiply_by_answer(won, vote, grid)
-        _add_winner(won, neutral, vote, grid)
-        neutral = _multiply_by_answer(neutral, vote, grid)
-    sums = np.einsum("p,kpb->bk", grid.weight, won)
-    return np.asarray(np.minimum(sums[:, ks] / ballot.total[ks], 1.0))
+
+def _no_votes(abstentions: Array, k: int, nodes: int, batch: int) -> Array:
+    """Weights of 0..k votes without those of answers; shape (k + 1, nodes, batch)."""
+    weights = np.zeros((k + 1, nodes, batch))
+    weights[: len(abstentions)] = abstentions[: k + 1, None]
+    return weights
+
+
+def _times_answer(product: Array, vote: Array, winning: int, nodes: Array) -> Array:
+    """Multiply by an answer with fewer than the winning votes, or as many and then a factor u."""
+    updated = product * vote[0]
+    for d in range(1, min(winning, len(vote), len(product))):
+        updated[d:] += product[:-d] * vote[d]
+    if winning < min(len(vote), len(product)):
+        updated[winning:] += product[:-winning] * (nodes[:, None] * vote[winning])
+    return np.asarray(updated)
+
+
+@lru_cache(maxsize=256)
+def _unit_nodes(answers: int) -> tuple[Array, Array]:
+    """Gauss-Legendre nodes between 0 and 1 that are exact for ties of so many answers."""
+    nodes, weight = np.polynomial.legendre.leggauss((answers + 1) // 2)
+    return 0.5 + 0.5 * nodes, 0.5 * weight
 
 
 def credit_by_right_votes(
@@ -335,53 +317,16 @@ def credit_by_right_votes(
     >>> credit_by_right_votes(np.ones((2, 1)), 0.0, np.zeros(1), 3).round(6).tolist()
     [[0.0, 0.166667, 1.0, 1.0]]
     """
-    votes = np.moveaxis(_weights(first_ratio, increment, k // 2), 1, 0)  # more cannot tie
-    abstaining = _weights(abstentions, increment, k)
-    total = _weights(first_ratio.sum(axis=0) + abstentions, increment, k)
+    votes = np.moveaxis(_vote_weights(first_ratio, increment, k // 2), 1, 0)  # more cannot tie
+    abstaining = _vote_weights(abstentions, increment, k)
+    total = _vote_weights(first_ratio.sum(axis=0) + abstentions, increment, k)
     credit = np.zeros((len(abstentions), k + 1))
     credit[:, k // 2 + 1 :] = 1.0
     for right in range(1, k // 2 + 1):
-        other_votes = k - right
-        ties = min(other_votes // right, len(votes))
-        nodes, weight = np.polynomial.legendre.leggauss(ties // 2 + 1)
-        u = 0.5 + 0.5 * nodes
-        product = np.repeat(abstaining[: other_votes + 1, None], len(u), axis=1)
+        left = k - right
+        nodes, weight = _unit_nodes(1 + min(left // right, len(votes)))
+        product = _no_votes(abstaining, left, len(nodes), len(abstentions))
         for vote in votes:
-            # The answer has fewer votes than the right one, or as many and then a factor u.
-            updated = product * vote[0]
-            for d in range(1, right):
-                updated[d:] += product[:-d] * vote[d]
-            updated[right:] += product[:-right] * (u[:, None] * vote[right])
-            product = updated
-        credit[:, right] = 0.5 * weight @ product[other_votes] / total[other_votes]
+            product = _times_answer(product, vote, right, nodes)
+        credit[:, right] = weight @ product[left] / total[left]
     return np.minimum(credit, 1.0)
-
-
-def _weights(first_ratio: Array, increment: Array | float, votes_max: int) -> Array:
-    """Weights of 0..votes_max votes along the first axis, from their successive ratios."""
-    weights = np.ones((votes_max + 1, *first_ratio.shape))
-    for v in range(votes_max):
-        np.multiply(weights[v], (first_ratio + increment * v) / (v + 1.0), out=weights[v + 1])
-    return weights
-
-
-def _multiply_by_answer(product: Array, vote: Array, grid: _Grid) -> Array:
-    """Multiply by an answer with fewer than m votes, or with m of them and a factor u."""
-    size = len(product)
-    result = product * vote[:, 0]
-    for d in range(1, min(vote.shape[1], size)):
-        first_pair, after_ties = grid.start[d], grid.tied[d]
-        if first_pair == len(grid.u):
-            break
-        shifted = product[: size - d, first_pair:] * vote[:, d]
-        shifted[:, : after_ties - first_pair] *= grid.u[first_pair:after_ties, None]
-        result[d:, first_pair:] += shifted
-    return np.asarray(result)
-
-
-def _add_winner(won: Array, neutral: Array, vote: Array, grid: _Grid) -> None:
-    """Add the terms in which this correct answer is the winner (of a tie: the one picked)."""
-    size = len(won)
-    for m in range(1, min(vote.shape[1], size)):
-        pairs = slice(grid.start[m], grid.tied[m] if 2 * m < size else None)
-        won[m:, pairs] += neutral[: size - m, pairs] * vote[:, m]
