@@ -1,11 +1,12 @@
 """Systems compared by joint draws, on data with known truth.
 
-    python -m benchmarks.systems_together pairs boards nested [--sets 50]
+    python -m benchmarks.systems_together pairs boards nested untried [--sets 50]
 
 Pairs: coverage and width of the difference beside those of the paired t interval, for pass@1,
 pass@n and pass@4n. Boards: means, P(best) as stated and as it was, declared orders, the mean of the
 leader. Nested: the probability that a system is better that is another one with a few more right
-marks. None of the data follow a law that the models have.
+marks. Untried: coverage of the difference on these questions where two systems share a few of 60.
+None of the data follow a law that the models have.
 """
 
 import argparse
@@ -46,6 +47,10 @@ ENDS = {"impossible": (0.25, 0.0), "easy": (0.2, 0.0), "own": (0.1, 0.0), "both"
 NESTED = (
     (20, 4, 1), (20, 1, 1), (20, 1, 2), (50, 1, 2), (50, 5, 1), (164, 1, 3), (100, 1, 4),
 )  # fmt: skip
+
+UNTRIED = {  # trials, sd of a question's logits between systems, gap of systems in logits
+    "near": (4, 0.3, 0.4), "equal": (16, 0.0, 0.0),
+}  # fmt: skip
 
 
 def pair(rng: np.random.Generator, questions: int, correlation: float, share: float) -> Array:
@@ -171,15 +176,38 @@ def run_nested() -> None:
         print(f"{questions} x {trials}, {more} more: P(better) {chance:.3f}, p {p_value:.2f}")
 
 
+def run_untried(name: str, sets: int) -> None:
+    """Print coverage of the difference on 60 questions, of which each system tried a part."""
+    trials, spread, gap = UNTRIED[name]
+    for shared in (3, 10, 20, 40):
+        covered, ahead = 0, 0
+        for seed in range(sets):
+            rng = np.random.default_rng([shared, trials, seed])
+            own = spread * rng.standard_normal((2, 60)) + [[gap], [0.0]]
+            p = expit(2.0 * rng.standard_normal(60) + own)
+            order, number = rng.permutation(60), (60 + shared) // 2
+            tried = np.full((2, 60), trials)
+            tried[0, order[number:]], tried[1, order[: 60 - number]] = 0, 0
+            data = bk.tally((rng.binomial(tried, p), tried), missing="ignore")
+            fit = bk.evaluate(data, "pass@1", difficulty="beta", rng=seed, progress=False)
+            row = bk.table(bk.compare(fit), "comparison").query("target == 'questions'").iloc[0]
+            covered += row["ci_lower"] <= p[0].mean() - p[1].mean() <= row["ci_upper"]
+            ahead += row["verdict"] in ("ahead", "behind")
+        print(f"{name}, {shared} shared: covers {covered / sets:.3f}, ahead {ahead / sets:.3f}")
+
+
 def main() -> None:
     """Run the parts that are named."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("parts", nargs="+", choices=("pairs", "boards", "nested"))
+    options.add_argument("parts", nargs="+", choices=("pairs", "boards", "nested", "untried"))
     options.add_argument("--sets", type=int, default=50)
     given = options.parse_args()
     for part in given.parts:
         if part == "nested":
             run_nested()
+        elif part == "untried":
+            for name in UNTRIED:
+                run_untried(name, given.sets)
         elif part == "pairs":
             for name in PAIRS:
                 run_pairs(name, given.sets)

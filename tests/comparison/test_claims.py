@@ -197,31 +197,6 @@ def test_single_trials_are_ahead_on_these_questions_only_if_on_questions_like_th
     assert (verdict["questions"], verdict["population"]) == ("ahead", "not separated")
 
 
-@pytest.mark.parametrize("declared_alone", [False, True])
-def test_systems_that_share_few_questions_are_ordered_as_on_questions_like_these(
-    declared_alone,
-) -> None:
-    """Each lacks what the other tried, so that the errors of their means on all are opposite.
-
-    Of known scores with variance v the difference of the means of 35 questions each, 10 of them
-    shared, has the variance 2 * 25 / 35^2 v = 0.041 v, and that of independent means on 60
-    questions is 2 * (25 / 60)^2 * (1 / 25 + 1 / 35) v = 0.024 v.
-    """
-    p = (np.arange(60) * 37 % 60 + 0.5) / 60
-    scores = np.rint(16 * np.stack([p, np.clip(p - 0.12, 0, 1)])).astype(int)
-    trials = np.full((2, 60), 16)
-    trials[1, :25] = 0
-    if not declared_alone:  # else one tried all, and lacks nothing
-        trials[0, 35:] = 0
-    data = bk.tally((np.where(trials, scores, 0), trials), systems=["a", "b"], missing="ignore")
-    compared = bk.compare(bk.evaluate(data, "pass@1", difficulty="beta", rng=1))
-    rows = bk.table(compared, "comparison").set_index("target")
-    assert rows["prob_greater"]["questions"] > 0.978
-    text = claim(compared, target="questions")
-    assert (rows["verdict"]["questions"] == "ahead") == declared_alone
-    assert ("they share few of the questions that they tried" in text) == (not declared_alone)
-
-
 @pytest.mark.parametrize(("size", "step"), [(3, 0.07), (3, 0.06), (5, 0.07), (5, 0.04), (6, 0.07)])
 @pytest.mark.parametrize("rank", [bk.compare, bk.leaderboard])
 def test_the_orders_that_are_named_are_those_of_the_pairs(size, step, rank) -> None:

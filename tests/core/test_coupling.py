@@ -45,6 +45,48 @@ def test_systems_are_alike_as_far_as_they_share_questions() -> None:
     assert abs(correlation.mean()) < 0.1
 
 
+def test_errors_of_systems_that_lack_what_the_other_tried_are_opposite() -> None:
+    """35 of 60 questions each, 10 of them shared: s / (n n) - 1 / M, and 1 / n - 1 / M alone.
+
+    Of equal values with variance v the difference has 2 (1 / n - s / (n n)) v, the variance of the
+    mean of 25 values over 35 less that of 25 others.
+    """
+    values = np.tile(np.random.default_rng(3).random(60), (1, 2, 1))
+    values[0, 0, 35:], values[0, 1, :25] = np.nan, np.nan
+    found = Influence.of(values, np.ones(60))
+    alone, both = 1 - 35 / 60, 10 / 35 - 35 / 60
+    np.testing.assert_allclose(found.error_overlap, [[alone, both], [both, alone]])
+    assert alone - both == pytest.approx(35 * 25 / 35**2)
+    root = found.roots_of_errors(np.array([[2.0, 0.5]]))[0, 0]
+    unit = found.rows[0] / np.linalg.norm(found.rows[0], axis=1, keepdims=True)
+    average = np.clip(unit[0] @ unit[1] / (10 / 35), -0.5, 0.995)
+    rho = np.tanh((10 * np.arctanh(average) + 24 * np.arctanh(0.5)) / 34)  # ten are shared
+    assert (root @ root.T)[0, 1] == pytest.approx(rho * both)  # sqrt(2 * 0.5) is 1
+    np.testing.assert_allclose(np.linalg.norm(root, axis=1), 1.0)
+    all_tried = Influence.of(_values(1), np.ones(30))
+    assert all_tried.roots_of_errors(np.ones((1, 3))) is None
+
+
+def test_untried_questions_are_judged_by_their_group_with_their_own_weights() -> None:
+    """Written out: each untried question has the mean of the tried ones of its group."""
+    rng = np.random.default_rng(4)
+    values, these, member = rng.random((1, 4, 24)), rng.random(24), np.arange(24) % 3
+    values[0][rng.random((4, 24)) < 0.4] = np.nan
+    tried = ~np.isnan(values[0])
+    fixed = (member[:, None] == np.arange(3)).astype(float)
+    found = Influence.of(values, np.ones(24), fixed, these)
+    error = np.zeros((4, 24))
+    for system in range(4):
+        for question in np.flatnonzero(~tried[system]):
+            like = tried[system] & (member == member[question])
+            error[system] += these[question] / these.sum() * like / like.sum()
+            error[system, question] -= these[question] / these.sum()
+    size = 1.0 / np.sqrt(tried.sum(axis=1))
+    np.testing.assert_allclose(found.error_overlap, error @ error.T / np.outer(size, size))
+    roots = found.roots_of_errors(np.full((1, 4), 1e9))  # the errors are all of the variance
+    np.testing.assert_allclose(np.linalg.norm(roots[0, 0], axis=1), 1.0)
+
+
 @pytest.mark.parametrize("systems", [2, 4])
 def test_correlations_are_drawn_from_the_inverse_wishart(systems: int, monkeypatch) -> None:
     """The same scale matrix in SciPy's generator, whose algorithm is another one."""

@@ -136,6 +136,29 @@ def test_questions_that_only_some_systems_tried_count_for_those() -> None:
     assert abs(found[0, 1] - shared) < 0.2
 
 
+@pytest.mark.parametrize("one_tried_all", [False, True])
+def test_on_these_questions_each_lacks_what_the_other_tried(one_tried_all: bool) -> None:
+    """By hand, for equal p: 2 (1 - 35 / 60 - average (10 / 35 - 35 / 60)) / 35 of their variance.
+
+    Where one tried all, it has no error, and there is nothing to share.
+    """
+    p = (np.arange(60) * 37 % 60 + 0.5) / 60
+    trials = np.full((2, 60), 400)
+    trials[1, :25] = 0
+    if not one_tried_all:
+        trials[0, 35:] = 0
+    data = bk.tally((np.rint(trials * p).astype(int), trials), missing="ignore")
+    fit = bk.evaluate(data, "pass@1", difficulty="beta", rng=1)
+    draws = fit["joint_posterior"]["pass_at_k"].sel(target="questions", k=1)
+    first, second = draws.transpose("system", *SAMPLE).values.reshape(2, -1)
+    if one_tried_all:
+        assert abs(np.corrcoef(first, second)[0, 1]) < 0.05
+        return
+    average = np.tanh((10 * np.arctanh(0.995) + 24 * np.arctanh(0.5)) / 34)
+    both, known = 1 - 35 / 60 + average * (35 / 60 - 10 / 35), 2 * p.var() / 35
+    assert (first - second).var() == pytest.approx(known * both, rel=0.1)
+
+
 def test_groups_of_questions_have_joint_draws_too() -> None:
     fit = _fit("groups")
     drawn, table = fit["group_posterior"]["pass_at_k"], fit["group_closed_form"]["pass_at_k"]

@@ -1,8 +1,9 @@
 """The groups of joint draws of a result: every system's posterior, in the order of the questions.
 
-These questions: systems are independent given the trials. Questions like these: they move together
-as far as the values of the questions do. The values are unbiased estimates of the metric itself, of
-as many trials as questions have where k is larger.
+On these questions systems that tried all are independent given the trials. On questions like these,
+and where a system did not try a question, they move together as far as the values of the questions
+do. The values are unbiased estimates of the metric itself, of as many trials as questions have
+where k is larger.
 """
 
 from collections.abc import Mapping, Sequence
@@ -102,12 +103,28 @@ class SharedQuestions:
         return np.concatenate(fixed, axis=1)
 
     @cached_property
+    def _influence(self) -> Influence:
+        weight, grouping = self._study.outcomes.weight, self._study.grouping
+        share = weight if grouping is None else grouping.question_shares(weight)
+        return Influence.of(self.values, self._weights(), self._fixed(), share)
+
+    @cached_property
+    def roots_of_errors(self) -> Array | None:
+        """Roots of correlations of means over these questions; None: they are independent.
+
+        They are so, too, where a question that was not tried is not judged by others.
+        """
+        if self._study.pooling != "partial":
+            return None
+        ratio = self._variance[1] / np.maximum(self._variance[0], 1e-300)
+        return self._influence.roots_of_errors(ratio * self._shared(1))
+
+    @cached_property
     def roots(self) -> Array | None:
         """Roots of correlations of means over questions like these; None: all questions alike."""
         if self._study.pooling == "complete":
             return None
-        influence = Influence.of(self.values, self._weights(), self._fixed())
-        return influence.roots(self._shared(1), np.random.default_rng(self._seed))
+        return self._influence.roots(self._shared(1), np.random.default_rng(self._seed))
 
     @cached_property
     def roots_of_groups(self) -> Array | None:
@@ -131,7 +148,7 @@ class SharedQuestions:
         margins, draws : ndarray, shape (draws, systems, metrics, targets)
             Values, and draws that are independent between systems.
         """
-        roots = [None, self.roots]
+        roots = [self.roots_of_errors, self.roots]
         if draws.shape[3] > len(roots):
             roots.append(self.roots_of_groups)
         by_metric, normal_order = (np.swapaxes(values, 1, 2) for values in (margins, draws))

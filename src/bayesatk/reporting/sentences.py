@@ -265,9 +265,10 @@ def method_sentences(result: Result) -> list[str]:
 JOINT = {
     "systems": (
         "Differences and P(better) come from joint draws, in which every system keeps its own "
-        "posterior. On these questions systems are independent given the trials. On others the "
-        "draws are put in a joint order (a Gaussian copula), whose correlations are estimated from "
-        "the values of the metric by question, and are uncertain, too."
+        "posterior. On these questions systems that tried all of them are independent given the "
+        "trials. Otherwise the draws are put in a joint order (a Gaussian copula), whose "
+        "correlations are estimated from the values of the metric by question, on questions like "
+        "these with their uncertainty."
     ),
     "own": "Differences and P(better) come from the joint draws of that model.",
 }

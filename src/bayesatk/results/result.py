@@ -48,7 +48,6 @@ from bayesatk.results.schema import (
 from bayesatk.results.views import ShownTable
 
 _MIN_IDENTICAL_QUESTIONS = 20  # of which different systems hardly have the same counts
-_SHARED_MIN = 0.8  # share of the questions of the one that tried fewer; below it share_few
 UNLIKE_P_VALUE = 0.05  # below it a system scored otherwise on questions that another did not try
 
 
@@ -228,11 +227,6 @@ class Result:
                 "between questions that the other tried and did not try "
                 f"(p < {UNLIKE_P_VALUE:g})."
             )
-        if self.share_few:
-            text += (
-                " Some share few: intervals of differences on these questions are then too narrow, "
-                "and orders on these are those on questions like these."
-            )
         if not tried.all(axis=0).any():
             return [f"{text} No question was tried by all systems."]
         if self.own:
@@ -395,20 +389,6 @@ class Result:
         """
         single = self.pooling == "partial" and self.prior_counts is None
         return single and bool((self.trials.max(axis=1) < 2).any())
-
-    @cached_property
-    def share_few(self) -> bool:
-        """Whether two systems share few of the questions of the one that tried fewer.
-
-        Of n questions each, shared by a part, the variance of the difference on all that either
-        tried is n / (number that either tried) of what it should be, were the scores of a question
-        known and the same for both: 0.83 at the bound. Draws of one's own model are joint already.
-        """
-        tried = (self.trials > 0).astype(int)
-        shared = tried @ tried.T
-        number = np.diag(shared)
-        few = shared < _SHARED_MIN * np.minimum(number, number[:, None])
-        return not self.own and bool(few.any())
 
     def right_of_all(self, operation: Operation, argument: str = "fit") -> tuple[Ints, Ints]:
         """Return successes (or marks) and trials, each (system, question), for an operation.

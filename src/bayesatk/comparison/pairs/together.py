@@ -60,12 +60,10 @@ def deciding_target(fit: Result, target: int) -> int:
     """Return the target whose draws decide the orders on a target: mostly itself.
 
     Where a system has one trial of each question, its interval on these questions rests on the
-    prior of how much questions differ, and is too narrow where they hardly do. Where systems share
-    few questions, each lacks what the other tried: their errors on these questions are opposite,
-    while the joint draws take them as independent. Orders on these questions are then those on
-    questions like these, whose intervals hold either way (docs/how_we_know.md).
+    prior of how much questions differ, and is too narrow where they hardly do. Orders on them are
+    then those on questions like these, whose intervals hold either way (docs/how_we_know.md).
     """
-    return 1 if target == 0 and (fit.single_trials or fit.share_few) else target
+    return 1 if target == 0 and fit.single_trials else target
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller

@@ -250,12 +250,10 @@ class PairSentences:
         sure = 1.0 - 0.5 * self._attrs["alpha"]
         number = len(self._result.systems)
         if deciding_target(self._result, target) != target:
-            reason = (
-                "with one trial of each question this rests on the prior"
-                if self._result.single_trials
-                else "they share few of the questions that they tried"
+            return (
+                "; with one trial of each question this rests on the prior, and the verdict is "
+                "that on questions like these"
             )
-            return f"; {reason}, and the verdict is that on questions like these"
         if number == 2:
             return f"; an order is declared if it is right with probability {sure:g}"
         return (

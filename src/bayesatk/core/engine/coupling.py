@@ -6,6 +6,14 @@ the values of the questions, trial noise included. As they are uncertain, correl
 drawn from an inverse Wishart posterior, whose prior is centred at equal correlations of the average
 observed size. Normal draws with these correlations give the ranks of the joint draws (a Gaussian
 copula), and the posterior of each system gives the values.
+
+Means over these questions are independent given the trials, except where a system did not try a
+question, and its mean takes that question to be like those that it tried. Let system i have the
+share w_iq of question q in the mean by which it judges (1/n_i of the n_i that it tried) and 1/M in
+the mean over all M. Its error is the sum over questions of (w_iq - 1/M) times the value; so those
+of two systems have a covariance of ``sum_q (w_iq - 1/M) (w_jq - 1/M) = s_ij / (n_i n_j) - 1/M``
+times that of their values, where they tried s_ij of the same. It is zero where both tried all, and
+negative where they share fewer than two independent choices would: each lacks what the other tried.
 """
 
 from dataclasses import dataclass
@@ -36,16 +44,26 @@ class Influence:
         Zero where a system did not try a question.
     overlap : ndarray, shape (systems, systems)
         Correlation of the means of two systems, were the values of all systems equal.
-    freedom : float
+    error_overlap : ndarray, shape (systems, systems)
+        Covariance of the errors of two means over these questions that are due to the questions
+        not tried, relative to the sds of the means over questions like these; as ``overlap``.
+    degrees_of_freedom : float
         Effective number of equally weighted questions of a system, less regression coefficients.
     """
 
     rows: Array
     overlap: Array
+    error_overlap: Array
     degrees_of_freedom: float
 
     @classmethod
-    def of(cls, values: Array, share: Array, fixed: Array | None = None) -> "Influence":
+    def of(
+        cls,
+        values: Array,
+        share: Array,
+        fixed: Array | None = None,
+        share_of_these: Array | None = None,
+    ) -> "Influence":
         """Return the influence of questions on weighted means of their values.
 
         Parameters
@@ -57,17 +75,40 @@ class Influence:
         fixed : ndarray, shape (questions, columns), optional
             Regressors whose effects are not due to the choice of questions: a constant (the
             default), groups, covariates.
+        share_of_these : ndarray, shape (questions,), optional
+            Weight of every question in the mean over these questions; by default ``share``.
+
+        Examples
+        --------
+        Two systems tried two of four questions each, and one of these is the same: 1/2 and
+        ``(1 / 4 - 1 / 4) * 2`` for the error; each error alone has ``(1 / 2 - 1 / 4) * 2``.
+
+        >>> nan = float("nan")
+        >>> values = np.array([[[0.2, 0.4, nan, nan], [nan, 0.3, 0.9, nan]]])
+        >>> both = Influence.of(values, np.ones(4))
+        >>> both.overlap.round(3).tolist(), both.error_overlap.round(3).tolist()
+        ([[1.0, 0.5], [0.5, 1.0]], [[0.5, 0.0], [0.0, 0.5]])
         """
         tried = ~np.isnan(values).any(axis=0)
         weight = share * tried
         weight = weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
         fixed = np.ones((len(share), 1)) if fixed is None else fixed
         rows, degrees_of_freedom = np.zeros(values.shape), np.zeros(len(weight))
+        share_of_these = share if share_of_these is None else share_of_these
+        untried = np.where(tried, 0.0, share_of_these / share_of_these.sum())
+        error = -untried
         for system, (system_weight, tried_here) in enumerate(zip(weight, tried, strict=True)):
             root_weight = np.sqrt(system_weight[tried_here])[:, None]
             observed = values[:, system, tried_here].T
             coefficients, _, rank, _ = np.linalg.lstsq(
                 root_weight * fixed[tried_here], root_weight * observed, rcond=None
+            )
+            # The weights of tried questions in what they predict of those that were not tried.
+            error[system, tried_here] = (
+                root_weight[:, 0]
+                * np.linalg.lstsq(
+                    (root_weight * fixed[tried_here]).T, untried[system] @ fixed, rcond=None
+                )[0]
             )
             residuals = observed - fixed[tried_here] @ coefficients
             # Of values that are all equal rounding errors are left, which are the same for systems
@@ -80,15 +121,18 @@ class Influence:
             effective_questions = 1.0 / max(float(system_weight @ system_weight), 1e-300)
             degrees_of_freedom[system] = effective_questions - rank
         length = np.maximum(np.linalg.norm(weight, axis=1), 1e-300)
-        overlap = (weight @ weight.T) / np.outer(length, length)
-        return cls(rows, overlap, max(float(degrees_of_freedom.mean()), 0.0))
+        overlap, error_overlap = (
+            (weights @ weights.T) / np.outer(length, length) for weights in (weight, error)
+        )
+        freedom = max(float(degrees_of_freedom.mean()), 0.0)
+        return cls(rows, overlap, error_overlap, freedom)
 
     def roots(self, question_share: Array, rng: Rng) -> Array:
-        """Draw square roots of the correlations of the systems' means.
+        """Draw square roots of the correlations of the means over questions like these.
 
         Parameters
         ----------
-        own : ndarray, shape (metrics, systems)
+        question_share : ndarray, shape (metrics, systems)
             Share of the variance of every mean that is due to the choice of questions.
         rng : numpy.random.Generator
 
@@ -107,9 +151,8 @@ class Influence:
         all_roots = np.empty((len(self.rows), *bartlett.shape))
         off_diagonal = ~np.eye(systems, dtype=bool)
         for metric, rows in enumerate(self.rows):
-            length = np.linalg.norm(rows, axis=1)
-            varies = length > 0.0
-            unit = rows / np.where(varies, length, np.inf)[:, None]
+            unit = _unit_rows(rows)
+            varies = unit.any(axis=1)
             shared_share = off_diagonal * np.sqrt(
                 np.outer(question_share[metric], question_share[metric])
             )
@@ -123,16 +166,56 @@ class Influence:
             all_roots[metric] = root / np.linalg.norm(root, axis=2, keepdims=True)
         return all_roots
 
+    def roots_of_errors(self, question_share: Array) -> Array | None:
+        """Return square roots of the correlations of means over these questions.
+
+        The values of two systems have the average correlation of all pairs, at which the prior of
+        `roots` is centred: those of few shared questions say little about their own.
+
+        Parameters
+        ----------
+        question_share : ndarray, shape (metrics, systems)
+            Variance of the mean over questions like these that is due to the choice of questions,
+            relative to the variance of the mean over these questions.
+
+        Returns
+        -------
+        ndarray, shape (metrics, 1, systems, systems), optional
+            None: all systems tried all questions, and are independent.
+        """
+        if not self.error_overlap.any():
+            return None
+        systems = len(self.overlap)
+        off_diagonal = ~np.eye(systems, dtype=bool)
+        own = np.diag(self.error_overlap)
+        all_roots = np.empty((len(self.rows), 1, systems, systems))
+        for metric, rows in enumerate(self.rows):
+            unit = _unit_rows(rows)
+            average = self._prior_correlation(
+                off_diagonal * (unit @ unit.T), off_diagonal * self.overlap
+            )
+            scale = np.sqrt(np.minimum(question_share[metric], 1.0 / np.maximum(own, 1e-300)))
+            shared = off_diagonal * average * self.error_overlap * np.outer(scale, scale)
+            all_roots[metric] = np.linalg.cholesky(np.eye(systems) + shared)
+        return all_roots
+
     def _prior_correlation(self, observed: Array, overlap: Array) -> float:
         """Return the correlation of systems on the same questions at which the prior is centred."""
         if not overlap.any():
             return 0.0
         average = float(np.clip(observed.sum() / overlap.sum(), _OBSERVED_MIN, _OBSERVED_MAX))
-        questions = self.degrees_of_freedom + 1.0
         pairs = len(observed) * (len(observed) - 1) / 2
+        average_overlap = np.triu(self.overlap, 1).sum() / pairs
+        questions = average_overlap * (self.degrees_of_freedom + 1.0)
         prior_questions = _PRIOR_QUESTIONS / pairs  # an average over many pairs is known better
         total = questions * np.arctanh(average) + prior_questions * np.arctanh(_PRIOR_CORRELATION)
         return float(np.clip(np.tanh(total / (questions + prior_questions)), 0.0, _AVERAGE_MAX))
+
+
+def _unit_rows(rows: Array) -> Array:
+    """Return rows (systems, questions) that are scaled to length 1; those of zeros stay zero."""
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(length > 0.0, length, np.inf))
 
 
 def _unobserved_differences(unit: Array) -> Array:
