@@ -92,8 +92,7 @@ def every_plot(fit, compared, backend=None):
         (plots.plot_leaderboard, bk.leaderboard(compared)), (plots.plot_gate, gate),
         (plots.plot_questions, fit), (plots.plot_shrinkage, fit), (plots.plot_difficulty, fit),
         (plots.plot_baseline, bk.guessing.random_baseline(fit, 0.25, t=5, rng=1), 0.25),
-        (plots.plot_verification, verified), (plots.plot_verification, verified, fit, fit),
-        (plots.plot_calibration, calibrated()),
+        (plots.plot_verification, verified), (plots.plot_calibration, calibrated()),
     ):  # fmt: skip
         yield draw(*arguments, backend=backend)
 
@@ -522,9 +521,6 @@ def test_verification_draws_scores_and_rings_disagreements(fit):
     within = plot.get_viz("within")
     assert -within.get_xy()[0] == pytest.approx(verified.table.attrs["threshold"], rel=1e-6)
     assert "2 disagree" in title(plot)  # the mean, and the difference of the systems
-    curves = plots.plot_verification(verified, fit, moved)
-    of_systems = verified.table["other"].isna() & (verified.table["target"] != "observed")
-    assert len(curves.get_viz("figure").axes[0].get_lines()) == of_systems.sum()
 
 
 def test_verification_shows_the_worst_of_many(fit):
@@ -570,8 +566,6 @@ def test_calibration_has_a_panel_per_quantity():
         (lambda fit, pooled: plots.plot_baseline(fit, 0.5), "group 'random_baseline'"),
         (lambda fit, pooled: plots.plot_difficulty(pooled), "pooling='partial'"),
         (lambda fit, pooled: plots.plot_shrinkage(fit, "nobody"), "system must be among"),
-        (lambda fit, pooled: plots.plot_verification(
-            bk.verify(fit, fit.drop_nodes("closed_form")), fit), "given together"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_refused_by_name(fit, compared, draw, words):

@@ -6,13 +6,11 @@ import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.stats import kstwobign
 
 from bayesatk._tools.words import equality_words
 from bayesatk.guessing.baseline import guessers_of, guessing_chances
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.plots.canvas import (
-    COLORS,
     DARK,
     GREY,
     Backend,
@@ -27,7 +25,6 @@ from bayesatk.plots.canvas import (
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.table_columns import verified_quantity
 from bayesatk.verification.calibration import Calibration
-from bayesatk.verification.quantities import continuous_at, reference_draws
 from bayesatk.verification.verify import Verification
 
 _TESTS = {
@@ -156,22 +153,13 @@ def _best_guesser(
     return best_guesser, marks, comparable
 
 
-def plot_verification(
-    verification: Verification,
-    fit: Fit | None = None,
-    sampled: Fit | None = None,
-    *,
-    backend: str | None = None,
-) -> Any:
+def plot_verification(verification: Verification, *, backend: str | None = None) -> Any:
     """Plot differences between a sampler and a closed form, in Monte Carlo standard errors.
 
     Parameters
     ----------
     verification : Verification
         From `bayesatk.verify`.
-    fit, sampled : xarray.DataTree, optional
-        The two results that were verified. If given, the differences of whole distributions are
-        plotted instead (PIT-ECDF).
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -179,13 +167,7 @@ def plot_verification(
     -------
     arviz_plots.PlotCollection
         With visuals ``z``, dims ``(test, quantity)``, ``disagreement``, dims ``quantity``, and
-        ``within``; with both results ``line``, dims ``quantity``, and ``within``. A quantity is a
-        row of the table.
-
-    Raises
-    ------
-    ValueError
-        If only one of `fit` and `sampled` is given, or they have no distributions.
+        ``within``. A quantity is a row of the table.
 
     See Also
     --------
@@ -196,11 +178,6 @@ def plot_verification(
     A quantity disagrees beyond the shaded band, whose half-width keeps the probability of any false
     disagreement below ``alpha``. What was not tested has no point. Of more than 40 quantities those
     furthest off are shown.
-
-    With both results, the lines are the share of draws below each exact quantile minus its level,
-    times the square root of the bulk effective sample size (smaller where the exact quantiles are
-    of weighted points themselves); the band is Kolmogorov's, for all quantities at once. A line has
-    a gap at levels that share one quantile.
 
     Examples
     --------
@@ -213,11 +190,6 @@ def plot_verification(
     True
     """
     drawn = Backend.named(backend)
-    if (fit is None) != (sampled is None):
-        raise ValueError("fit and sampled must be given together; got one. Pass both, or neither.")
-    if fit is not None and sampled is not None:
-        exact, draws = (Result.of(source, None).tree for source in (fit, sampled))
-        return _plot_distributions(verification, exact, draws, drawn)
     table = verification.table.reset_index(drop=True)
     worst = table[list(_TESTS)].abs().max(axis=1).dropna()
     shown = table.loc[worst.sort_values(ascending=False, kind="stable").index[:40]].sort_index()
@@ -278,68 +250,6 @@ def _z_details(verification: Verification, rows: int, threshold: float | None) -
             f"most {verification.alpha:g}."
         )
     return details + [f"Shown: the {rows} furthest off."] * (rows < total)
-
-
-def _plot_distributions(
-    verification: Verification, fit: xr.DataTree, sampled: xr.DataTree, backend: Backend
-) -> Any:
-    """Draw scaled differences of distribution functions, one line per quantity."""
-    curves = _pit_curves(verification.table, fit, sampled)
-    number, wrong = curves.sizes["quantity"], curves["wrong"].values
-    bound = float(kstwobign.isf(verification.alpha / number))
-    canvas = Canvas(
-        backend, curves, (7.5, 5.0),
-        {
-            "color": (["quantity"], np.where(wrong, COLORS[1], COLORS[0]).tolist()),
-            "width": (["quantity"], np.where(wrong, 2.5, 0.8).tolist()),
-        },
-    )  # fmt: skip
-    canvas.line("line", curves["level"], curves["scaled"], alpha=0.7)
-    canvas.hspan("within", -bound, bound, color=GREY, alpha=0.15)
-    canvas.label(
-        "exact probability u (PIT)", "(share of draws below − u) × √ESS",  # noqa: RUF001
-        xlim=(-0.02, 1.02),
-    )  # fmt: skip
-    return canvas.finish(
-        "Closed form against sampler: whole distributions",
-        f"Line: one of {number} quantities; thick where verify disagrees. Shaded: has all lines "
-        f"with probability {1.0 - verification.alpha:g} or more.",
-    )
-
-
-def _pit_curves(table: pd.DataFrame, fit: xr.DataTree, sampled: xr.DataTree) -> xr.Dataset:
-    """Return scaled ECDF minus level, dims (quantity, point), where quantiles are exact."""
-    quantiles = fit["closed_form_quantiles"].to_dataset() if "closed_form_quantiles" in fit else {}
-    posterior = sampled["posterior"].to_dataset()
-    dims = ("system", "k", "tau", "target", "reached", "category")
-    curves = []
-    for quantity, row in enumerate(table.to_dict("records")):
-        name = row["variable"]
-        if name not in quantiles or name not in posterior or not row["exact_sd"] > 1e-12:
-            continue
-        if isinstance(row.get("other"), str):  # quantiles are of single systems
-            continue
-        where = {dim: row[dim] for dim in dims if dim in quantiles[name].dims}
-        points = quantiles[name].sel(where)
-        draws = np.sort(posterior[name].sel(where).values.ravel())
-        below = np.searchsorted(draws, points.values, side="right") / len(draws)
-        level = points["quantile"].values
-        reference = reference_draws(fit["closed_form"].to_dataset(), name, where)
-        size = 1.0 / (1.0 / min(row["ess"], len(draws)) + 1.0 / reference)
-        continuous = continuous_at(points.values, points.values)
-        scaled = np.where(continuous, (below - level) * np.sqrt(size), np.nan)
-        columns = {
-            "level": ("point", np.r_[0.0, level, 1.0]),
-            "scaled": ("point", np.r_[0.0, scaled, 0.0]),
-            "wrong": row["verdict"] == "disagree",
-        }
-        curves.append(xr.Dataset(columns, {"quantity": quantity}))
-    if not curves:
-        raise ValueError(
-            "fit must have exact quantiles of the quantities of sampled; it has none. Pass the "
-            "results that were verified, or neither for the z scores."
-        )
-    return xr.concat(curves, dim="quantity")
 
 
 def plot_calibration(calibration: Calibration, *, backend: str | None = None) -> Any:
