@@ -1,7 +1,5 @@
 """What is drawn is what results hold; labels name it; nothing from outside is parsed or leaks."""
 
-from itertools import pairwise
-
 import numpy as np
 import pymc as pm
 import pytest
@@ -245,29 +243,20 @@ def test_curve_of_one_tau_and_one_target(fit):
     np.testing.assert_array_equal(drawn, stored)
 
 
-@pytest.mark.long
-def test_many_systems_spread_over_panels_and_are_named_at_their_lines():
+def test_many_systems_spread_over_panels():
     counts = np.random.default_rng(2).integers(0, 4, (20, 6))
     fit = bk.evaluate(bk.tally(counts, trials=3), "pass@1,2", pooling="none", rng=1, draws=100)
     systems = fit["posterior"]["system"].values.tolist()
-    plot = plots.plot_curve(fit, bands=systems[3])
-    figure = plot.get_viz("figure")
+    figure = plots.plot_curve(fit, bands=systems[3]).get_viz("figure")
     assert len(figure.axes) == 10
-    assert not figure.legends
+    (legend,) = figure.legends
+    named = [text.get_text() for text in legend.get_texts()]
+    assert sorted(named) == sorted(map(str, systems))
     figure.canvas.draw()
-    written = []
-    for axis in figure.axes:
-        names = [text for text in axis.texts if text.get_text()]
-        written += [text.get_text() for text in names]
-        boxes = sorted((text.get_window_extent() for text in names), key=lambda box: box.y0)
-        for below, above in pairwise(boxes):
-            assert below.y1 < above.y0 + 3.0  # pixels: letters that go below the line
-        for box in boxes:
-            assert axis.bbox.y0 <= box.y0 < box.y1 <= axis.bbox.y1
-            assert box.x1 <= figure.bbox.x1
-    assert sorted(written) == sorted(2 * [str(name) for name in systems])
-    box = figure._suptitle.get_window_extent()
-    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+    for part in (figure._suptitle, legend):
+        box = part.get_window_extent()
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert 0 <= box.y0 < box.y1 <= figure.bbox.y1
     assert plots.plot_systems(fit, "pass@1").get_viz("figure").get_figheight() > 6
 
 

@@ -1,6 +1,5 @@
 """Curves: a metric against k, against a covariate, against cost."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,7 @@ def plot_curve(
     arviz_plots.PlotCollection
         With visuals ``band``, ``band_lower``, ``band_upper``, ``line``, ``point`` and
         ``estimate``; where k exceeds the trials also ``range``; of three systems or more also
-        ``bar``, the bands that are not filled, and ``name``; x is log2(k).
+        ``bar``, the bands that are not filled; x is log2(k).
 
     Raises
     ------
@@ -95,30 +94,23 @@ def plot_curve(
     filled = None if bands is None else chosen_systems(read, bands)
     curves = _metric_curves(read, metrics, targets, filled)
     systems, groups = curves["system"].values.tolist(), curves.sizes["group"]
-    names, direct = shortened(systems, 24), len(systems) > 2
-    behind = direct * (0.2 + 0.075 * max(map(len, names)))  # inches of a name
-    legend = 0.0 if direct else legend_width(names)
-    wide = 2 if direct and groups == 1 and len(targets) > 2 else len(targets)
-    panel_rows = groups * -(-len(targets) // wide)
+    names = dict(zip(systems, shortened(systems, 24), strict=True))
+    inches = 0.6 + 3.8 * len(targets) + legend_width(names.values()), 1.4 + 2.9 * groups
     canvas = Canvas(
-        drawn, curves, (0.6 + (3.8 + behind) * wide + legend, 1.4 + 2.9 * panel_rows),
+        drawn, curves, inches,
         drawn.distinct("system", [read.systems.index(system) for system in systems]),
-        cols=["group", "target"], wrap=wide,
+        cols=["group", "target"], wrap=len(targets),
     )  # fmt: skip
     _draw_metric(canvas, curves)
     name, ks = estimand(metrics[0], over_k=True), [member.k for member in metrics]
-    span = np.log2(ks[-1] / ks[0])
-    ylim = _limits(*curves.data_vars.values())
+    beside = 0.06 * np.log2(ks[-1] / ks[0])
     canvas.label(
         "k (trials judged, log scale)", name,
         titles=[TARGET_NAMES[shown] for shown in targets] * groups,
-        xlim=(np.log2(ks[0]) - 0.06 * span, np.log2(ks[-1]) + span * (0.06 + behind / 3.4)),
-        ylim=ylim, xticks=_k_ticks(ks),
+        xlim=(np.log2(ks[0]) - beside, np.log2(ks[-1]) + beside),
+        ylim=_limits(*curves.data_vars.values()), xticks=_k_ticks(ks),
     )  # fmt: skip
-    if direct:
-        _write_names(canvas, curves, names, 0.07 * span, ylim)
-    else:
-        canvas.legend("system", dict(zip(systems, names, strict=True)), "system")
+    canvas.legend("system", names, "system")
     return canvas.finish(f"{name.split(' (')[0]} against k", *_curve_details(read, curves))
 
 
@@ -193,43 +185,6 @@ def _side_by_side(curves: xr.Dataset) -> xr.DataArray:
     """Return offsets that put the systems of a panel side by side, centred at 0."""
     number = np.arange(curves.sizes["system"]) % _CURVES_PER_PANEL
     return curves["system"].copy(data=number - 0.5 * number.max())
-
-
-def _write_names(
-    canvas: Canvas, curves: xr.Dataset, names: list[str], gap: float, limits: tuple[float, float]
-) -> None:
-    """Write the name of every system at the end of its curve, without overlap."""
-    ends = curves["mean"].isel(k=-1)
-    height = ends.copy(data=np.full(ends.shape, limits[0]))  # where the system is in another row
-    for index in np.ndindex(ends.shape[:-1]):
-        height.values[index] = _without_overlap(ends.values[index], limits)
-    words = xr.DataArray(names, {"system": curves["system"]}, "system")
-    canvas.text(
-        "name", np.log2(float(curves["k"][-1])) + gap, height.fillna(limits[0]),
-        string=words.where(ends.notnull(), ""), size=canvas.backend.font(9),
-        horizontal_align="left",
-    )  # fmt: skip
-
-
-def _without_overlap(heights: Array, limits: tuple[float, float]) -> Array:
-    """Return heights of lines of text within limits, near those given and without overlap.
-
-    Examples
-    --------
-    >>> _without_overlap(np.array([0.5, np.nan, 0.51, 0.99]), (0.0, 1.0)).round(2).tolist()
-    [0.5, nan, 0.57, 0.95]
-    """
-    (low, high), drawn = limits, np.flatnonzero(np.isfinite(heights))
-    line = 0.07 * (high - low)
-    order = drawn[np.argsort(heights[drawn], kind="stable")]
-    apart = heights.copy()
-    for below, line_end in pairwise(order):
-        apart[line_end] = max(apart[line_end], apart[below] + line)
-    top = high - 0.7 * line
-    for line_end in order[::-1]:
-        apart[line_end] = min(apart[line_end], top)
-        top = apart[line_end] - line
-    return apart
 
 
 def _k_ticks(ks: list[int]) -> tuple[list[float], list[str]]:
