@@ -14,7 +14,7 @@ from bayesatk.models.evidence import average
 from bayesatk.models.metric_draws import drawn_hyperparameters, named_draws
 from bayesatk.models.predictive import Predictive
 from bayesatk.models.question_draws import traced_laws
-from bayesatk.posterior.checked_draws import _replicates
+from bayesatk.posterior.analysis import _replicates
 from bayesatk.posterior.models_of import system_model
 from bayesatk.posterior.posterior import Draws
 from bayesatk.priors import HyperPrior

@@ -144,7 +144,7 @@ def test_states_say_all_of_their_questions(counts) -> None:
 
 @pytest.mark.parametrize("name", SCALES)
 def test_scales_draw_what_they_read(name) -> None:
-    """Vectors add up to one, their rate is the mean score, and counts to their trials."""
+    """Vectors add up to one, their mean is the first metric, and counts to their trials."""
     scale, rng = SCALES[name], np.random.default_rng(4)
     alpha = np.arange(1.0, len(scale.scores) + 1.0)
     p = rng.dirichlet(alpha, 5000) if scale.axes else rng.beta(alpha[1], alpha[0], 5000)
@@ -154,7 +154,7 @@ def test_scales_draw_what_they_read(name) -> None:
     expected = alpha / alpha.sum()
     sd = np.sqrt(expected * (1.0 - expected) / (alpha.sum() + 1.0) / 5000)
     assert (np.abs(vectors.mean(axis=0) - expected) < 5.0 * sd).all()
-    np.testing.assert_allclose(scale.rate(p), vectors @ np.array(scale.scores), atol=1e-12)
-    np.testing.assert_allclose(scale.judged(METRICS[0]).latent(p), scale.rate(p), atol=1e-12)
+    mean_score = vectors @ np.array(scale.scores)
+    np.testing.assert_allclose(scale.judged(METRICS[0]).latent(p), mean_score, atol=1e-12)
     counts = scale.by_category(scale.draw_counts(7, p, rng), 7)
     np.testing.assert_array_equal(counts.sum(axis=-1), 7)

@@ -88,7 +88,7 @@ def test_a_question_that_was_never_tried_has_no_influence_on_the_population() ->
 
 
 def test_draws_of_other_models_leave_them_out_too() -> None:
-    from bayesatk.models.question_means import Shares, SystemMetrics, stored
+    from bayesatk.models.metric_draws import Shares, SystemMetrics, stored
 
     p = np.broadcast_to([0.2, 0.4, 0.9], (400, 3))
     rng, grid = np.random.default_rng(1), bk.evaluate([[1]], "pass@1", rng=1)

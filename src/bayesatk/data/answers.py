@@ -186,10 +186,6 @@ class Answers:
             for entry, number in zip(np.split(entries, edges), silent.tolist(), strict=True)
         ]
 
-    def on_questions(self, kept: Flags) -> "Answers":
-        """Return the answers to some of the questions."""
-        return self.selected(np.ones(len(self.unanswered), bool), kept)
-
     def selected(self, systems: Flags, questions: Flags) -> "Answers":
         """Return the answers of some of the systems to some of the questions."""
         entries = systems[self.system] & questions[self.question]

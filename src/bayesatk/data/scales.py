@@ -39,8 +39,6 @@ class RightWrongScale:
         Name of the counts in a result.
     axes : tuple of str
         Dimensions of the probabilities of a question: none, or the categories.
-    rated : str
-        Name of the values that `rate` returns.
     scores : tuple of float
         Scores of the categories.
     direction : int
@@ -49,7 +47,6 @@ class RightWrongScale:
 
     variable: ClassVar[str] = "successes"
     axes: ClassVar[tuple[str, ...]] = ()
-    rated: ClassVar[str] = "p"
     scores: ClassVar[tuple[float, ...]] = (0.0, 1.0)
     direction: ClassVar[int] = 1
 
@@ -69,10 +66,6 @@ class RightWrongScale:
     def reaching(self) -> Sequence[MetricFunction]:
         """Return no metrics; the probability of a success is pass@1."""
         return ()
-
-    def rate(self, p: Array) -> Array:
-        """Return the success probabilities."""
-        return p
 
     def counts(self, outcomes: Outcomes) -> Ints:
         """Return the numbers of wrong and right trials."""
@@ -114,7 +107,6 @@ class Scored:
     direction: int = 1
     variable: ClassVar[str] = "count"
     axes: ClassVar[tuple[str, ...]] = ("category",)
-    rated: ClassVar[str] = "score"
 
     @classmethod
     def of(cls, outcomes: Outcomes) -> "Scored":
@@ -142,10 +134,6 @@ class Scored:
     def reaching(self) -> list[ScoredCredit]:
         """Return the probabilities of at least each score but the worst, as metrics."""
         return reaching(self.direction * np.array(self.scores))
-
-    def rate(self, p: Array) -> Array:
-        """Return the mean scores."""
-        return np.asarray(p @ np.array(self.scores))
 
     def counts(self, outcomes: Outcomes) -> Ints:
         """Return the numbers of trials by category."""

@@ -27,7 +27,15 @@ from bayesatk.models.alignment import (
     number_notes,
     places,
 )
-from bayesatk.models.metric_draws import CountDraws, by_chain, posterior_dataset, split_reached
+from bayesatk.models.metric_draws import (
+    CountDraws,
+    Shares,
+    SystemMetrics,
+    by_chain,
+    posterior_dataset,
+    split_reached,
+    stored,
+)
 from bayesatk.models.mixing import mixing_notes
 from bayesatk.models.own_checks import (
     contradictions,
@@ -38,7 +46,6 @@ from bayesatk.models.own_checks import (
     noise_note,
     varies_by_question,
 )
-from bayesatk.models.question_means import Shares, SystemMetrics, stored
 from bayesatk.results.citations import RUBIN
 from bayesatk.results.schema import (
     DRAWS,

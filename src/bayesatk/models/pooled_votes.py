@@ -27,13 +27,14 @@ from bayesatk.models.building import build_models
 from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import (
     CountDraws,
+    Shares,
+    SystemMetrics,
     by_chain,
     drawn_hyperparameters,
     named_draws,
     traced_p,
 )
 from bayesatk.models.question_draws import all_trials, traced_laws
-from bayesatk.models.question_means import Shares, SystemMetrics
 from bayesatk.models.votes import ballots_of, vote_means
 from bayesatk.priors import AnswerHyperPrior
 from bayesatk.results.difficulty_draws import flat_draws

@@ -4,8 +4,9 @@
 given trials, which the closed forms have in ways of their own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,10 +17,10 @@ from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.question.dirichlet_multinomial import log_sequence_probability
 from bayesatk.data.study import Study
 from bayesatk.metrics.credit import log_choose
-from bayesatk.models.question_means import Expectation
 from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.question_laws import QuestionLaws
 
+Expectation = Callable[[Any], Array]
 _POSITIVE_FLOOR = 1e-300  # of a sum of gamma variables
 _MIN_ICC = 1e-8  # of the rates of a judge, as in `bayesatk.models.judged_marks`
 

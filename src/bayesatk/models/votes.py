@@ -20,8 +20,7 @@ from bayesatk.core.question.ballot import plurality_latent, vote_credit
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import as_marked
-from bayesatk.models.metric_draws import CountDraws, by_chain
-from bayesatk.models.question_means import Shares, SystemMetrics
+from bayesatk.models.metric_draws import CountDraws, Shares, SystemMetrics, by_chain
 from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.schema import DRAWS

@@ -19,7 +19,6 @@ from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.levels import scaled_scores, shape_functions
 from bayesatk.core.pooling.marks import by_mark
-from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.laws import CategoryLaw, CommonP, DifficultyLaw
@@ -308,15 +307,6 @@ class CountModel:
     def fit(self, metrics: Sequence[Any]) -> Posterior:
         """Return the posterior of metrics: of all questions, and of each group."""
         return Posterior(self, tuple(metrics))
-
-    @property
-    def nodes(self) -> Nodes:
-        """Distributions of p at all points of all laws, effects and covariates zero."""
-        laws = [
-            replace(fit.nodes(fit.points.theta), weight=fit.points.weight)
-            for fit, _ in self.counted
-        ]
-        return Nodes.joined(laws, [share for _, share in self.counted])
 
     @property
     def judge_rates(self) -> tuple[Array, Array]:

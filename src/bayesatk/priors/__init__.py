@@ -2,16 +2,16 @@
 
 from typing import Literal
 
-from bayesatk.priors.arguments import DIFFICULTY_FAMILIES as DIFFICULTY_FAMILIES
-from bayesatk.priors.arguments import Families as Families
-from bayesatk.priors.arguments import family_probabilities as family_probabilities
+from bayesatk.priors.counts import DIFFICULTY_FAMILIES as DIFFICULTY_FAMILIES
 from bayesatk.priors.counts import INFLATION as INFLATION
 from bayesatk.priors.counts import AnswerHyperPrior as AnswerHyperPrior
 from bayesatk.priors.counts import AnswerPrior as AnswerPrior
 from bayesatk.priors.counts import BetaPrior as BetaPrior
 from bayesatk.priors.counts import DirichletHyperPrior as DirichletHyperPrior
 from bayesatk.priors.counts import DirichletPrior as DirichletPrior
+from bayesatk.priors.counts import Families as Families
 from bayesatk.priors.counts import HyperPrior as HyperPrior
+from bayesatk.priors.counts import family_probabilities as family_probabilities
 
 __all__ = [
     "AnswerHyperPrior",
