@@ -103,10 +103,8 @@ def test_scores_have_floors_too() -> None:
         assert 0.0 < chance[confidence >= LEVEL].sum() <= 1 - LEVEL
 
 
-def test_floors_at_the_ends_and_beyond() -> None:
+def test_floors_at_the_end_and_of_too_few_trials() -> None:
     result = evaluated([0, 2, 3], [3, 3, 3])
-    assert confidences(result, 0.0)[:, 0].tolist() == [1.0, 1.0, 1.0]
-    assert confidences(result, 1.2)[:, 1].tolist() == [1.0, 1.0, 1.0]
     assert confidences(result, 1.0)[:, 1].tolist() == [1.0, 1.0, 0.0]  # a failure shows p < 1
     unknown = evaluated([1, 1], [1, 1], "pass^2")
     assert confidences(unknown, 0.5, [[0, 1]]).tolist() == [[0.0, 0.0]]
@@ -149,5 +147,11 @@ def test_floors_and_margins_beyond_the_metric_are_refused() -> None:
     marks = [[1, 0, 1]] * 3
     with pytest.raises(ValueError, match=r"floors must be within 0 to 1.*got 60 for 0\. Give a"):
         bk.decide.gate(marks, marks, bk.decide.GatePolicy("pass@1", 0.1, floors={0: 60}))
+    for metric, floor, words in (
+        ("pass@1", 0, "not 0, which every system reaches; got 0 for"),
+        ("mg-pass@3", 0.8, "within 0 to 0.666667, the range of mg-"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            bk.decide.gate(marks, marks, bk.decide.GatePolicy(metric, 0.1, floors={0: floor}))
     with pytest.raises(ValueError, match=r"^margin must be smaller than 1.*got 3\. Try margin=0"):
         bk.decide.gate(marks, marks, metric="pass@1", margin=3)

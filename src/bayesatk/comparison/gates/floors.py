@@ -18,6 +18,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.gates.policy import GatePolicy
 from bayesatk.data.roles import GROUP
+from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.observed import observed_value, question_shares
 from bayesatk.results.result import Result
 
@@ -91,22 +92,33 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
             "questions do not say how often they are right; got False. Pass ",
             Argument("pooled_floors", True), " to GatePolicy.",
         )  # fmt: skip
-    low, high = min(result.scale.scores), max(result.scale.scores)
+    limit: Literal["floor", "ceiling"] = "floor" if result.scale.direction > 0 else "ceiling"
+    low, high = metric_range(result, policy.asked)
+    worst = low if limit == "floor" else high
     for label, floor in policy.floors.items():
-        if not low <= floor <= high:
+        if not low <= floor <= high or floor == worst:
             raise ArgumentError(
-                "floors", f" must be within {low:g} to {high:g}, the range of {policy.metric}; got "
-                f"{floor:g} for {label!r}. Give a score in that range, not a percentage.",
+                "floors", f" must be within {low:g} to {high:g}, the range of {policy.metric}, and "
+                f"not {worst:g}, which every system reaches; got {floor:g} for {label!r}. Give a "
+                "score in that range, not a percentage.",
             )  # fmt: skip
         members = floor_questions(result, policy, str(label))
         value, above, below = confidences(result, system, policy, members, float(floor))
         met, broken = (above, below)[:: result.scale.direction]
         verdict: Verdict = "pass" if met >= level else "fail" if broken >= level else "inconclusive"
         checks.append(FloorCheck(
-            str(label), float(floor), value, above, below, verdict, policy.pooled_floors,
-            "floor" if result.scale.direction > 0 else "ceiling",
+            str(label), float(floor), value, above, below, verdict, policy.pooled_floors, limit
         ))  # fmt: skip
     return tuple(checks)
+
+
+def metric_range(result: Result, metric: Metric) -> tuple[float, float]:
+    """Return the smallest and the largest value of a metric: those where every trial is alike."""
+    if metric.voted:
+        return 0.0, 1.0
+    alike = np.eye(len(result.scores)) if result.scale.axes else np.array([0.0, 1.0])
+    values = result.scale.judged(metric).latent(alike)
+    return float(values.min()), float(values.max())
 
 
 def floor_questions(result: Result, policy: GatePolicy, label: str) -> Flags:
@@ -160,21 +172,16 @@ def own_confidences(
     right_wrong = not metric.voted and not result.scale.axes
     if right_wrong and len(trials) == 1:
         right = int(result.right_of_all("gate")[0][system][kept][0])
-        tails = _binomial_tails(right, int(trials[0]), _success_probability(result, policy, floor))
-        return value, 1.0 - tails[0], 1.0 - tails[1]
+        p = _success_probability(result, policy, floor)
+        above, below = _binomial_tails(right, int(trials[0]), p)
+        return value, 1.0 - above, 1.0 - below
     if np.isnan(value):
         return value, 0.0, 0.0
     # Weight of one independent evaluation of the metric, from k trials of a question.
     weights = question_shares(result.study, kept) / (trials // metric.k)
     evaluations = int((trials // metric.k).sum())
-    extremes = np.array([0.0, 1.0])
-    if not metric.voted:
-        sure = np.eye(len(result.scores)) if result.scale.axes else extremes
-        extremes = result.scale.judged(metric).latent(sure)
-    low, high = float(extremes.min()), float(extremes.max())
+    low, high = metric_range(result, metric)
     mean, scaled_floor = (value - low) / (high - low), (floor - low) / (high - low)
-    if not 0.0 < scaled_floor <= 1.0:  # every value meets the floor, or none does
-        return value, float(scaled_floor <= 0.0), float(scaled_floor > 1.0)
     if right_wrong and metric.k == 1 and np.ptp(weights) <= 1e-12 * weights.max():
         above, below = total_tails(round(mean * evaluations), evaluations, scaled_floor)
     else:
@@ -183,24 +190,17 @@ def own_confidences(
 
 
 def _success_probability(result: Result, policy: GatePolicy, floor: float) -> float:
-    """Return the p at which the metric is at its floor; beyond 0 and 1 where no p reaches it."""
+    """Return the p at which the metric is at its floor."""
     metric = result.scale.judged(policy.asked)
 
     def gap(p: float) -> float:
         return float(metric.latent(np.array([p]))[0]) - floor
 
-    if gap(0.0) >= 0.0 or gap(1.0) < 0.0:
-        return -1.0 if gap(0.0) >= 0.0 else 2.0
     return float(brentq(gap, 0.0, 1.0, xtol=1e-14))
 
 
 def _binomial_tails(right: int, trials: int, p: float) -> tuple[float, float]:
-    """Return the probabilities of as many successes or more, and of as many or fewer.
-
-    A p below 0 stands for a floor that every system meets, one above 1 for a floor that none does.
-    """
-    if not 0.0 <= p <= 1.0:
-        return float(p > 1.0), float(p < 0.0)
+    """Return the probabilities of as many successes or more, and of as many or fewer."""
     return float(bdtrc(right - 1, trials, p)), float(bdtr(right, trials, p))
 
 

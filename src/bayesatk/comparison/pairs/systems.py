@@ -95,7 +95,9 @@ def compare(
     of it here, and ``mean_system`` and ``mean_other`` are the means that `bayesatk.table` shows. In
     these draws every system has its own posterior.
 
-    * *These questions*: systems are independent given the data.
+    * *These questions*: systems that tried all of them are independent given the data. A question
+      that a system did not try is taken to be like those that it tried; the errors of two systems
+      by this move together, mostly in opposite directions (docs/leaderboards.md).
     * *Questions like these* and, of questions in groups, *new groups*: systems answer the same
       questions, so that their means move together. How far they do is what the unbiased values of
       the metric by question say, with the uncertainty of so many questions (docs/leaderboards.md).

@@ -34,6 +34,7 @@ def mean_over_questions(values: Array, share: Array, tried: Flags) -> Array:
     [0.5, nan]
     """
     has_value = ~np.isnan(values)
+    share = share / max(share.max(initial=0.0), 1e-300)  # equal ones are 1, whose sums are exact
     weight = share @ has_value
     enough = (weight > 0.0) & (weight >= OBSERVED_SHARE_MIN * share[tried].sum())
     sums = share @ np.where(has_value, values, 0.0)
