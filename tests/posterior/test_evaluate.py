@@ -122,31 +122,6 @@ def test_population_is_never_surer_than_the_questions_behind_it(fit) -> None:
         assert bool((question.sel(target="population") > 0).all())
 
 
-@pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
-def test_order_of_questions_does_not_matter(pooling) -> None:
-    rng = np.random.default_rng(3)
-    trials = rng.integers(1, 8, 15)
-    successes = rng.binomial(trials, 0.6)
-    order = rng.permutation(15)
-    one, two = (
-        bk.evaluate(
-            (successes[idx], trials[idx]),
-            "pass@2 maj@3",
-            pooling=pooling,
-            draws=50,
-            rng=1,
-            **ONE_FAMILY[pooling],
-        )
-        for idx in (np.arange(15), order)
-    )
-    stable = ["estimate", "mean", "sd", "variance_question"]
-    xr.testing.assert_allclose(
-        one["closed_form"].to_dataset()["pass_at_k"].sel(statistic=stable),
-        two["closed_form"].to_dataset()["pass_at_k"].sel(statistic=stable),
-        rtol=1e-9,
-    )
-
-
 def test_published_pass_hat_of_tau_bench() -> None:
     fit = bk.evaluate(bk.datasets.tau_bench_airline(), "pass^1,2,3,4", difficulty="beta", rng=1)
     estimate = fit["closed_form"]["pass_hat_k"].sel(statistic="estimate", target="questions")

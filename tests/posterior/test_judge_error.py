@@ -31,56 +31,6 @@ def _weighted(values, weight):
     return mean, np.sqrt(share @ gap**2), np.sqrt((share**2) @ gap**2)
 
 
-def _prior_p(family, size, questions, rng):
-    """Success probabilities, and the mean of the metrics over new questions, from the prior."""
-    m, r = rng.random((2, size, 2))
-    a, b = m * (1 - r) / r, (1 - m) * (1 - r) / r
-    both = rng.beta(np.maximum(a, 1e-300)[:, None], np.maximum(b, 1e-300)[:, None],
-                    (size, questions, 2))  # fmt: skip
-    if family == "beta":
-        return both[..., 0]
-    if family == "mixture":
-        return np.where(
-            rng.random((size, questions)) < rng.random((size, 1)), *both.T.swapaxes(1, 2)
-        )
-    never, always, _ = rng.dirichlet((1, 1, 8), size).T[..., None]
-    u = rng.random((size, questions))
-    return np.where(u < never, 0.0, np.where(u < never + always, 1.0, both[..., 0]))
-
-
-@pytest.mark.parametrize("family", ["beta", "inflated", "mixture"])
-def test_partial_pooling_is_what_weighted_draws_from_the_prior_say(family) -> None:
-    """Everything is drawn from its prior and weighted by the probability of the marks."""
-    rng, size = np.random.default_rng(1), 100_000
-    p = _prior_p(family, size, 6, rng)  # the last question is a new one
-    s, f = rng.beta(28, 4, size), rng.beta(5, 29, size)
-    mark = f[:, None] + (s - f)[:, None] * p[:, :5]
-    weight = binom.pmf(MARKS[0], MARKS[1], mark).prod(axis=1)
-    fit = bk.evaluate(MARKS, METRICS, judge=JUDGE, difficulty=family, draws=2500, rng=1)
-    drawn = fit["posterior"].to_dataset().isel(system=0)
-    for name, k, g in (("pass_at_k", 1, p), ("pass_at_k", 2, 1 - (1 - p) ** 2),
-                       ("pass_hat_k", 2, p**2)):  # fmt: skip
-        mean, sd, error = _weighted(g[:, :5].mean(axis=1), weight)
-        assert _statistic(fit, name, k) == pytest.approx(mean, abs=4 * error + 0.02 * sd)
-        assert _statistic(fit, name, k, statistic="sd") == pytest.approx(sd, rel=0.03)
-        mean, sd, error = _weighted(g[:, 5], weight)
-        assert _statistic(fit, name, k, "population") == pytest.approx(mean, abs=4 * error)
-        for target in ("questions", "population"):
-            own = drawn[name].sel(k=k, target=target)
-            spread = _statistic(fit, name, k, target, "sd")
-            exact = _statistic(fit, name, k, target)
-            assert float(own.mean()) == pytest.approx(exact, abs=0.05 * spread)
-            assert float(own.std()) == pytest.approx(spread, rel=0.06)
-    for name, values in (("sensitivity", s), ("false_positive_rate", f)):
-        mean, sd, error = _weighted(values, weight)
-        assert _statistic(fit, name) == pytest.approx(mean, abs=4 * error + 0.02 * sd)
-        assert _statistic(fit, name, statistic="sd") == pytest.approx(sd, rel=0.05)
-    ways = binom.pmf(MARKS[0], MARKS[1], 0.5) * 2.0 ** MARKS[1]
-    evidence = np.log(weight.mean() / ways.prod())
-    error = weight.std() / weight.mean() / np.sqrt(size)
-    assert float(bk.checks.log_evidence(fit)[0]) == pytest.approx(evidence, abs=4 * error + 0.02)
-
-
 def test_groups_and_earlier_trials_without_pooling_are_what_weighted_draws_say() -> None:
     """Earlier trials have marks of the same judge; groups have its rates in common alone."""
     rng, size = np.random.default_rng(3), 200_000

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.special import gammaln
 
 import bayesatk as bk
 from bayesatk.core.pooling.states import States
@@ -70,47 +69,6 @@ def test_a_beta_is_a_dirichlet_of_two_categories(pooling, counts) -> None:
         atol = 1e-9 if pooling != "partial" else 2e-4
         np.testing.assert_allclose(first, second, atol=atol)
     assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-7)
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-@pytest.mark.parametrize("name", SCALES)
-def test_leaving_out_is_a_ratio_of_evidences(name, pooling) -> None:
-    """The definition: p(n_a | others) = p(all) / p(others), each fitted on its own."""
-    scale = SCALES[name]
-    counts = simulated(scale)
-    ways = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
-    whole = model(scale, pooling, counts)
-    found = whole.predictive()
-    assert found.log_evidence == pytest.approx(whole.log_evidence(), abs=1e-12)
-    # Evidence on 8192 weighted points has a standard error of 0.01.
-    # The grid of tilts of two levels is as fine as their trials ask for.
-    atol = {"three": 0.03, "two": 1e-4}.get(name, 1e-5) if pooling == "partial" else 1e-5
-    for a in range(len(counts)):
-        rest = model(scale, pooling, np.delete(counts, a, axis=0)).log_evidence()
-        expected = found.log_evidence - rest + ways[a]
-        assert found.left_out[whole.states.which[a]] == pytest.approx(expected, abs=atol)
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-@pytest.mark.parametrize("name", SCALES)
-def test_draws_have_the_moments_that_are_stated(name, pooling) -> None:
-    scale = SCALES[name]
-    counts = simulated(scale, trials=5)
-    posterior = model(scale, pooling, counts).fit(judged(scale))
-    size = 20_000
-    drawn = posterior.draw(size, np.random.default_rng(1), True)
-    error = posterior.sd / np.sqrt(size)
-    # Points of importance sampling are worth about 4000 draws.
-    slack = 0.05 * posterior.sd if pooling == "partial" else 0.0
-    assert (np.abs(drawn.metrics.mean(axis=0) - posterior.mean) <= 5.0 * error + slack).all()
-    np.testing.assert_allclose(drawn.metrics.std(axis=0), posterior.sd, rtol=0.04)
-    mean, sd = posterior.question_p()
-    assert drawn.p.shape == (size, len(counts), *np.shape(mean)[1:])
-    slack = 0.05 * sd if pooling == "partial" else 0.0
-    assert (np.abs(drawn.p.mean(axis=0) - mean) <= 5.0 * sd / np.sqrt(size) + slack).all()
-    # The metric of these questions is the mean of the metric of each.
-    latent = np.stack([one.latent(drawn.p).mean(axis=1) for one in judged(scale)], axis=1)
-    np.testing.assert_allclose(latent, drawn.metrics[:, :, 0], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", SCALES)

@@ -25,23 +25,6 @@ def values(fit, name="pass_at_k", **chosen):
     return fit["closed_form"][name].isel(system=0).sel(**chosen).values
 
 
-def test_without_pooling_everything_is_a_weighted_sum() -> None:
-    fit = bk.evaluate(bk.tally(RUNS, weight=WEIGHT), "pass@1", pooling="none", rng=1)
-    right = RUNS[0].sum(axis=1)
-    law = beta(1 + right, 4 - right)
-    asked = ["estimate", "mean", "sd"]
-    estimate, mean, sd = values(fit, k=1, target="questions", statistic=asked)
-    assert estimate == pytest.approx(SHARE @ (right / 3))
-    assert mean == pytest.approx(SHARE @ law.mean(), abs=1e-12)
-    assert sd == pytest.approx(np.sqrt(SHARE**2 @ law.var()), abs=1e-12)
-    drawn = fit["posterior"]["pass_at_k"].isel(system=0).sel(k=1)
-    for target in ("questions", "population"):
-        mean, sd = values(fit, k=1, target=target, statistic=["mean", "sd"])
-        own = drawn.sel(target=target).values
-        assert own.mean() == pytest.approx(mean, abs=5 * sd / np.sqrt(own.size))
-        assert own.std() == pytest.approx(sd, rel=0.07)
-
-
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_equal_weights_are_none(pooling) -> None:
     one, two = (
@@ -131,42 +114,9 @@ def test_differences_are_weighted_and_paired() -> None:
     assert f"scored {SHARE @ right[0] / 3:.3f}" in sentence
 
 
-def test_difficulty_that_depends_on_the_weight() -> None:
-    """The mean over these questions, and expected values at their covariates, are weighted."""
-    rng = np.random.default_rng(4)
-    weight = rng.lognormal(0, 1, 30)
-    marks = rng.binomial(3, 1 / (1 + weight))
-    data = bk.tally(marks, trials=3, weight=weight, covariates={"log": np.log(weight)})
-    fit = bk.evaluate(data, "pass@1", covariates=["log"], keep=["p"], rng=1)
-    share = weight / weight.sum()
-    drawn = fit["posterior"]["pass_at_k"].isel(system=0, k=0)
-    p = fit["posterior"]["p"].isel(system=0).values
-    np.testing.assert_allclose(drawn.sel(target="questions"), p @ share, atol=1e-12)
-    mean, sd = values(fit, k=1, target="questions", statistic=["mean", "sd"])
-    assert mean == pytest.approx((p @ share).mean(), abs=5 * sd / 60)
-    assert sd == pytest.approx((p @ share).std(), rel=0.07)
-    x = fit["posterior"]["coefficients"].isel(system=0).values
-    logits = x[..., :1] + x[..., 1:] * np.log(weight)
-    expected = (1 / (1 + np.exp(-logits))) @ share
-    np.testing.assert_allclose(drawn.sel(target="population"), expected, atol=1e-4)
-    assert not any("larger weights" in note for note in fit.notes)
-    # The remedy of the note that there is without covariates works as it is written.
-    assert (
-        "coefficients"
-        in bk.evaluate(data, "pass@1", covariates=["weight"], draws=9, rng=1)["posterior"]
-    )
-
-
 GROUP = np.array([0, 0, 0, 1, 1, 1, 1])
 SLOPE = np.array([-1.2, 0.1, 0.8, -0.4, 0.3, 1.1, -0.7])
 COUNTS, HEAVY = np.array([1, 3, 2, 0, 2, 3, 1]), np.array([1.0, 4.0, 1.0, 3.0, 1.0, 0.5, 1.0])
-STRUCTURES = {
-    "plain": {}, "families": {"difficulty": "averaged"}, "none": {"pooling": "none"},
-    "complete": {"pooling": "complete"}, "covariates": {"covariates": ["x"]},
-    "groups": {"group": "group"}, "judge": {"judge": bk.JudgeError(90, 100, 3, 100)},
-    "groups, none": {"group": "group", "pooling": "none"},
-    "groups, covariates": {"group": "group", "covariates": ["x"]},
-}  # fmt: skip
 
 
 def declared(weight, **options):
@@ -180,37 +130,6 @@ def declared(weight, **options):
         "difficulty": None if "pooling" in options else "beta",
     }  # fmt: skip
     return read_study(data, "pass@1,2", **plain | options)
-
-
-@pytest.mark.parametrize("population", ["law", "bootstrap"])
-@pytest.mark.parametrize(
-    "structure",
-    [
-        pytest.param(name, marks=[pytest.mark.long] * (name in ("groups", "groups, covariates")))
-        for name in STRUCTURES
-    ],
-)
-def test_answers_follow_weights_without_a_jump(structure, population) -> None:
-    """Of weights of 1 and nearly 1, and of weights and their doubles, in every structure."""
-    options = STRUCTURES[structure]
-    pooling = options.get("pooling", "partial")
-    if (pooling, population) in {("none", "law"), ("complete", "bootstrap")}:
-        with pytest.raises(ValueError, match=f"population must be left out|{pooling}"):
-            declared(None, population=population, **options)
-        return
-    even = np.ones(7)
-    nearly = even + 1e-9 * (np.arange(7) == 2)
-    numbers = []
-    for weight in (even, nearly, HEAVY, 2.0 * HEAVY):
-        study = declared(weight, population=population, **options)
-        metrics = [study.scale.judged(metric) for metric in study.metrics]
-        posterior = system_model(study, 0).fit(metrics)
-        drawn = posterior.draw(200, np.random.default_rng(1), False).metrics
-        numbers.append([posterior.mean, posterior.sd, drawn])
-    for one, two in (numbers[:2], numbers[2:]):
-        for first, second in zip(one, two, strict=True):
-            np.testing.assert_allclose(first, second, atol=1e-7)
-    assert not np.allclose(numbers[0][0][:, 0], numbers[2][0][:, 0]) or pooling == "complete"
 
 
 @pytest.mark.parametrize("population", ["law", "bootstrap"])
