@@ -59,9 +59,9 @@ def test_errors_of_systems_that_lack_what_the_other_tried_are_opposite() -> None
     assert alone - both == pytest.approx(35 * 25 / 35**2)
     root = found.roots_of_errors(np.array([[2.0, 0.5]]))[0, 0]
     unit = found.rows[0] / np.linalg.norm(found.rows[0], axis=1, keepdims=True)
-    average = np.clip(unit[0] @ unit[1] / (10 / 35), -0.5, 0.995)
-    rho = np.tanh((10 * np.arctanh(average) + 24 * np.arctanh(0.5)) / 34)  # ten are shared
-    assert (root @ root.T)[0, 1] == pytest.approx(rho * both)  # sqrt(2 * 0.5) is 1
+    shared = unit[:, 25:35]
+    average = shared[0] @ shared[1] / np.prod(np.linalg.norm(shared, axis=1))
+    assert (root @ root.T)[0, 1] == pytest.approx(average * both)  # sqrt(2 * 0.5) is 1
     np.testing.assert_allclose(np.linalg.norm(root, axis=1), 1.0)
     all_tried = Influence.of(_values(1), np.ones(30))
     assert all_tried.roots_of_errors(np.ones((1, 3))) is None

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from bayesatk._tools.arrays import Array, Rng
+from bayesatk._tools.arrays import Array, Flags, Rng
 
 # Prior of the average correlation, and the number of questions that it counts as for one pair of
 # systems. With a smaller number the better of two systems that differ by a few marks is ahead with
@@ -47,6 +47,7 @@ class Influence:
     error_overlap : ndarray, shape (systems, systems)
         Covariance of the errors of two means over these questions that are due to the questions
         not tried, relative to the sds of the means over questions like these; as ``overlap``.
+    tried : ndarray of bool, shape (systems, questions)
     degrees_of_freedom : float
         Effective number of equally weighted questions of a system, less regression coefficients.
     """
@@ -54,6 +55,7 @@ class Influence:
     rows: Array
     overlap: Array
     error_overlap: Array
+    tried: Flags
     degrees_of_freedom: float
 
     @classmethod
@@ -125,7 +127,7 @@ class Influence:
             (weights @ weights.T) / np.outer(length, length) for weights in (weight, error)
         )
         freedom = max(float(degrees_of_freedom.mean()), 0.0)
-        return cls(rows, overlap, error_overlap, freedom)
+        return cls(rows, overlap, error_overlap, tried, freedom)
 
     def roots(self, question_share: Array, rng: Rng) -> Array:
         """Draw square roots of the correlations of the means over questions like these.
@@ -169,8 +171,9 @@ class Influence:
     def roots_of_errors(self, question_share: Array) -> Array | None:
         """Return square roots of the correlations of means over these questions.
 
-        The values of two systems have the average correlation of all pairs, at which the prior of
-        `roots` is centred: those of few shared questions say little about their own.
+        The values of two systems have the correlation of all pairs, on the questions that both
+        tried: few of a pair say little about their own. A prior between independent and equal
+        values would take errors that mostly are opposite for better known than they are.
 
         Parameters
         ----------
@@ -191,9 +194,10 @@ class Influence:
         all_roots = np.empty((len(self.rows), 1, systems, systems))
         for metric, rows in enumerate(self.rows):
             unit = _unit_rows(rows)
-            average = self._prior_correlation(
-                off_diagonal * (unit @ unit.T), off_diagonal * self.overlap
-            )
+            of_shared = unit**2 @ self.tried.T  # squares of a system on what another one tried
+            largest = (off_diagonal * np.sqrt(of_shared * of_shared.T)).sum()
+            average = (off_diagonal * (unit @ unit.T)).sum() / max(largest, 1e-300)
+            average = np.clip(average, 0.0, _AVERAGE_MAX)
             scale = np.sqrt(np.minimum(question_share[metric], 1.0 / np.maximum(own, 1e-300)))
             shared = off_diagonal * average * self.error_overlap * np.outer(scale, scale)
             all_roots[metric] = np.linalg.cholesky(np.eye(systems) + shared)
@@ -205,8 +209,7 @@ class Influence:
             return 0.0
         average = float(np.clip(observed.sum() / overlap.sum(), _OBSERVED_MIN, _OBSERVED_MAX))
         pairs = len(observed) * (len(observed) - 1) / 2
-        average_overlap = np.triu(self.overlap, 1).sum() / pairs
-        questions = average_overlap * (self.degrees_of_freedom + 1.0)
+        questions = self.degrees_of_freedom + 1.0
         prior_questions = _PRIOR_QUESTIONS / pairs  # an average over many pairs is known better
         total = questions * np.arctanh(average) + prior_questions * np.arctanh(_PRIOR_CORRELATION)
         return float(np.clip(np.tanh(total / (questions + prior_questions)), 0.0, _AVERAGE_MAX))
