@@ -11,6 +11,7 @@ from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.engine.coupling import standardised
 from bayesatk.core.engine.distribution import Empirical, measured_interval
+from bayesatk.core.numerics.points import WeightedPoints
 from bayesatk.core.pooling.marks import question_rates
 from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
@@ -39,7 +40,6 @@ from bayesatk.posterior.vote_posterior import VotePosterior
 from bayesatk.priors import HyperPrior
 from bayesatk.results.checking import PRIOR_DRAWS, likelihood_kept, replicated
 from bayesatk.results.schema import QUANTILE_LEVELS, STATISTICS
-from bayesatk.results.stored_points import Laws
 
 _PROBABILITY_FLOOR = 5e-324  # the smallest positive float: its logarithm is finite
 
@@ -179,7 +179,8 @@ class Evaluated:
         Share of the variance that is due to the rates of a judge.
     checks : Checks, optional
         Draws for ArviZ's model checks; None for votes.
-    points : sequence of (str, Points)
+    points : sequence of WeightedPoints
+        Of the hyperparameters, by family of difficulty.
         Weighted hyperparameters by law of difficulty; none for votes alone.
     remarks : list of str
         Notes for the reader of the result.
@@ -199,7 +200,7 @@ class Evaluated:
     method: str
     judge_share: Array | None
     checks: Checks | None = None
-    points: Laws = ()
+    points: Sequence[WeightedPoints] = ()
     remarks: Sequence[str] = ()
 
 
@@ -211,13 +212,14 @@ class _Request(NamedTuple):
     places : list of int
         Positions of the metrics in the grid; then, on categories, of those to reach each score.
     posterior : Posterior
-    points : sequence of (str, Points)
+    points : sequence of WeightedPoints
+        Of the hyperparameters, by family of difficulty.
     remarks : list of str
     """
 
     places: list[int]
     posterior: Posterior
-    points: Laws
+    points: Sequence[WeightedPoints]
     remarks: list[str]
 
 
@@ -277,7 +279,7 @@ def _judged(study: Study, index: int) -> _Request:
             posterior, list(study.grid).index(first_metric),
         )  # fmt: skip
     places += range(size, size + len(reach))
-    points = [(fit.name, fit.points) for fit in model.families]
+    points = [fit.points for fit in model.families]
     return _Request(places, posterior, points, remarks)
 
 
@@ -293,9 +295,9 @@ def _voted(study: Study, index: int, draws: int, rng: Rng) -> _Request:
         )  # fmt: skip
     ks = [metric.k for metric in study.grid.voted.values()]
     posterior = system_votes(study, index, ks, draws, rng)
-    points: Laws = []
+    points: list[WeightedPoints] = []
     if study.pooling == "partial":
-        points = [(fit.name, fit.points) for fit in system_model(study, index).families]
+        points = [fit.points for fit in system_model(study, index).families]
     return _Request(list(study.grid.voted), posterior, points, [])
 
 

@@ -49,7 +49,6 @@ from bayesatk.results.schema import (
     result_tree,
     root_attributes,
 )
-from bayesatk.results.stored_points import points_group, sampling_attributes
 
 Keep = Literal["p", "log_likelihood", "predictive"]
 
@@ -331,15 +330,33 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
     names = _hyper_labels(study, closed)
     drawn, closed, levels = (group.assign_coords(names) for group in (drawn, closed, levels))
     bootstrapped = draws if study.bootstrapped else 0
-    laws = [system.points for system in each]
     return {
-        "posterior": drawn.assign_attrs(sampling_attributes(laws)),
+        "posterior": drawn.assign_attrs(_sampling_attributes(each)),
         "closed_form": closed.assign_attrs(bootstrap_draws=bootstrapped),
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, drawn),
         **by_group,
         **judge_groups(study.known_judges, each, grid, coords),
-        **(points_group(laws, coords["system"]) if all(laws) else {}),
+    }
+
+
+def _sampling_attributes(each: Sequence[Evaluated]) -> dict[str, Any]:
+    """Return how hyperparameters were drawn, and what these draws are worth, for a reader.
+
+    ``sampling`` is "exact" of a closed form or a lattice, "importance" of weighted points, or
+    "chains" where the weights could not be trusted; ``pareto_k`` is the largest of the weights, and
+    ``effective_draws`` the smallest number of independent draws of any law and system.
+    """
+    weighted = [
+        points for system in each for points in system.points if np.isfinite(points.effective_draws)
+    ]
+    if not weighted:
+        return {"sampling": "exact"}
+    chains = any(points.sampled for points in weighted)
+    return {
+        "sampling": "chains" if chains else "importance",
+        "pareto_k": float(max(points.k_hat for points in weighted)),
+        "effective_draws": float(min(points.effective_draws for points in weighted)),
     }
 
 

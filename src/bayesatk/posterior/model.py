@@ -48,7 +48,6 @@ from bayesatk.judge_error import JudgeError
 from bayesatk.posterior.posterior import FamilyFit, FamilyShare, Posterior
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pooling, Prior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
-from bayesatk.results.stored_points import Laws
 
 # Points of a lattice with less than this share of the largest weight are at its edge.
 _EDGE_WEIGHT = 1e-7
@@ -252,12 +251,6 @@ class CountModel:
             content, self.pooling, self.prior, self.scores, cells.grouped, self.judge,
         )  # fmt: skip
 
-    def recall(self, laws: Laws | None) -> "CountModel":
-        """Use the stored points of every law, if a result has them; return the model."""
-        if laws is not None:
-            _fit_families(_FitKey(self._key, self, laws))
-        return self
-
     @cached_property
     def families(self) -> list[FamilyFit]:
         """The fit of every law of difficulty: its predictor and weighted hyperparameters."""
@@ -424,11 +417,10 @@ class CountModel:
 
 @dataclass(frozen=True)
 class _FitKey:
-    """Cache key of a fit: equal for models of the same content; `laws` holds stored points."""
+    """Cache key of a fit: equal for models of the same content."""
 
     key: tuple[Any, ...]
     model: CountModel
-    laws: Laws | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _FitKey) and self.key == other.key
@@ -464,11 +456,6 @@ def _model_weights(fits: Sequence[FamilyFit]) -> tuple[Array, Array, float]:
 @lru_cache(maxsize=_CACHE_SIZE)
 def _fit_families(key: _FitKey) -> list[FamilyFit]:
     model = key.model
-    chance = {name: float(np.log(p)) for name, p in model.family_prior.items()}
-    if key.laws is not None:
-        return [
-            FamilyFit(name, *model.part(name), points, chance[name]) for name, points in key.laws
-        ]
     fits: list[FamilyFit] = []
     best = -np.inf
     for name, probability in model.family_prior.items():

@@ -18,7 +18,6 @@ from bayesatk.priors import (
 )
 from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.result import Result
-from bayesatk.results.stored_points import stored_points
 
 
 def model_arguments(study: Study, system: int) -> dict[str, Any]:
@@ -123,7 +122,4 @@ def model_of(result: Result, system: int, kept: Flags | None = None) -> CountMod
         The questions to use; default: all.
     """
     model = system_model(result.study, system)
-    if kept is not None and not kept.all():
-        return model.among(kept)
-    sizes = {name: model.fields(name).size for name in model.family_prior}
-    return model.recall(stored_points(result.tree, system, sizes))
+    return model if kept is None or kept.all() else model.among(kept)
