@@ -30,7 +30,7 @@ def test_schema(fit) -> None:
     checks |= {"log_prior"}
     more = {"partial": checks | {"difficulty"}, "complete": checks, "none": checks}
     assert set(fit.children) == more[bk.Result.of(fit).pooling] | {
-        "posterior", "points", "closed_form", "closed_form_quantiles", "observed_data",
+        "posterior", "closed_form", "closed_form_quantiles", "observed_data",
         "constant_data",
         "log_likelihood", "joint_posterior",
     }  # fmt: skip
