@@ -103,7 +103,7 @@ POLICY = bk.decide.GatePolicy("pass@1", 0.1)
 @pytest.mark.parametrize(
     ("fit", "policy", "options", "words"),
     [
-        (FIT, "pass@1", {}, "policy must be a GatePolicy; got str"),
+        (FIT, "pass@1", {}, "policy must be a GatePolicy; got 'pass@1'"),
         (FIT, POLICY, {}, r"fit must have the draws of p .* with keep=\['p'\], or pass target="),
         (FIT, POLICY, {"target": "population"}, "got pooling='none'. Evaluate with pooling="),
         (FIT, POLICY, {"gates": 0}, "gates must be an integer >= 1"),

@@ -34,7 +34,6 @@ from bayesatk.priors import HyperPrior, VotePrior
 from bayesatk.results.difficulty_draws import flat_draws
 from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.schema import (
-    ANALYSES,
     GROUPED_TARGETS,
     TARGETS,
     check_result,
@@ -553,11 +552,7 @@ def with_analysis(tree: xr.DataTree, name: str, **groups: xr.Dataset) -> xr.Data
 def latest_table(tree: xr.DataTree) -> str:
     """Return the name of the table of the newest analysis of a result, or of its metrics."""
     latest = tree.attrs.get("latest")
-    if latest in tree.children:
-        return str(latest)
-    if "posterior" in tree.children:
-        return "results"
-    return next((name for name in ANALYSES if name in tree.children), "results")
+    return str(latest) if latest in tree.children else "results"
 
 
 def tree_of(data: Outcomes | None, method: str, seed: str = "") -> xr.DataTree:

@@ -94,61 +94,49 @@ def noise_floor(
         rule = f" must ask for at most {RUN_TRIALS_MAX} trials of a question in a run; got {n}."
         raise ArgumentError("metric" if trials is None else "trials", rule)
     proper_probability("ci_prob", ci_prob, 0.95)
-    return ShownTable.of(floors_of(result, [parsed_metric], n, ci_prob), "noise_floor")
-
-
-def floors_of(
-    result: Result, metrics: Sequence[Metric], trials: int, ci_prob: float
-) -> list[dict[str, Any]]:
-    """Return the rows of `noise_floor` for some metrics, all from the same runs."""
     rows = []
     for system, name in enumerate(result.systems):
-        distributions = _differences(result, system, metrics, trials)
-        for metric, (difference, probability) in zip(metrics, distributions, strict=True):
-            cumulative = np.cumsum(probability)
-            # Rounding errors of the sum must not move the floor by a step.
-            step = int(np.searchsorted(cumulative, ci_prob - 1e-12))
-            step = min(step, len(cumulative) - 1)
-            row = {
-                "system": name, "metric": metric.label, "trials": trials,
-                "sd": float(np.sqrt(probability @ difference**2)), "floor": float(difference[step]),
-                "prob_within": float(min(cumulative[step], 1.0)),
-            }  # fmt: skip
-            rows.append({**row, "sentence": _sentence(row, ci_prob, result.scale.scores)})
-    return rows
+        difference, probability = _differences(result, system, parsed_metric, n)
+        cumulative = np.cumsum(probability)
+        # Rounding errors of the sum must not move the floor by a step.
+        step = int(np.searchsorted(cumulative, ci_prob - 1e-12))
+        step = min(step, len(cumulative) - 1)
+        row = {
+            "system": name, "metric": parsed_metric.label, "trials": n,
+            "sd": float(np.sqrt(probability @ difference**2)), "floor": float(difference[step]),
+            "prob_within": float(min(cumulative[step], 1.0)),
+        }  # fmt: skip
+        rows.append({**row, "sentence": _sentence(row, ci_prob, result.scale.scores)})
+    return ShownTable.of(rows, "noise_floor")
 
 
-def _differences(
-    result: Result, system: int, metrics: Sequence[Metric], trials: int
-) -> list[tuple[Array, Array]]:
+def _differences(result: Result, system: int, metric: Metric, trials: int) -> tuple[Array, Array]:
     """Absolute differences of two runs of a system, ascending, and their probabilities.
 
     Estimated from draws of all success probabilities, and from all pairs of some runs given these.
     """
     scale, rng = result.scale, np.random.default_rng(_SEED)
-    judged: list[Any] = [scale.judged(metric) for metric in metrics]
+    judged: Any = scale.judged(metric)
     share, questions = question_shares(result.study), result.counts.shape[1]
     fewest, most, work = _DRAWS_OF_P
     size = int(np.clip(work / questions, fewest, most))
-    p, hyper = draws_of_p(result, system, judged, size, rng)
+    p, hyper = draws_of_p(result, system, [judged], size, rng)
     if result.study.judge_rates is not None:
         s, f = question_rates(result.study.judge_rates[system].rows(hyper), p.shape[1], rng)
         p = f + (s - f) * p
-
-    right, full = np.arange(trials + 1), np.full(trials + 1, trials)
-    values = [finite(metric.credit, right, full) for metric in metrics]
+    of_counts = finite(metric.credit, np.arange(trials + 1), np.full(trials + 1, trials))
 
     def scores() -> Array:
         counts = scale.draw_counts(trials, p, rng)
         if isinstance(scale, RightWrongScale):
-            return np.array([of_counts[counts] @ share for of_counts in values])
-        return np.array([category_finite(m.credit, counts, m.scores) @ share for m in judged])
+            return np.asarray(of_counts[counts] @ share)
+        return np.asarray(category_finite(judged.credit, counts, judged.scores) @ share)
 
     runs = np.array([scores() for _ in range(_RUNS)])
     first, second = np.triu_indices(_RUNS, 1)
-    gaps = np.abs(runs[first] - runs[second]).swapaxes(0, 1)
-    counted = (np.unique(np.round(of_metric, 12), return_counts=True) for of_metric in gaps)
-    return [(difference, number / number.sum()) for difference, number in counted]
+    gaps = np.abs(runs[first] - runs[second])
+    difference, number = np.unique(np.round(gaps, 12), return_counts=True)
+    return difference, number / number.sum()
 
 
 def _sentence(row: dict[str, object], prob: float, scores: Sequence[float]) -> str:

@@ -19,6 +19,7 @@ from bayesatk.comparison.gates.policy import (
     GateDesign,
     GatePolicy,
     GateRates,
+    check_policy,
     design_of,
     run_noise,
 )
@@ -341,14 +342,9 @@ def gate(
         policy = GatePolicy(metric, margin, rule, ci_prob, target, effect)
         if fit is not None and not fit.own:
             policy = replace(policy, pooling=fit.pooling)
-    elif not isinstance(policy, GatePolicy):
-        raise ArgumentError(
-            "policy", f" must be a GatePolicy; got {policy!r:.80}. Without one state the "
-            "rules: ", Argument("metric", "pass@1"), ", ", Argument("margin", 0.02), "; a file is "
-            "read by bayesatk.decide.GatePolicy.read(path).",
-        )  # fmt: skip
     elif metric is not None or margin is not None:
         raise ArgumentError("metric", " and margin must be left out with a policy.")
+    check_policy(policy)
     if fit is not None:
         for name, value in (("shared", shared), ("judge", judge)):
             if value:

@@ -348,6 +348,16 @@ class GateDesign:
         return sentences
 
 
+def check_policy(policy: object) -> None:
+    """Refuse what is no policy."""
+    if not isinstance(policy, GatePolicy):
+        raise ArgumentError(
+            "policy", f" must be a GatePolicy; got {policy!r:.80}. Use "
+            "bayesatk.decide.GatePolicy('pass@1', margin=0.02), or its "
+            "GatePolicy.read('gate.toml').",
+        )  # fmt: skip
+
+
 def gate_design(
     policy: GatePolicy,
     source: object,
@@ -401,12 +411,7 @@ def gate_design(
     >>> round(design.same_system.flip, 2), round(design.at_effect.fails, 2)
     (0.5, 0.81)
     """
-    if not isinstance(policy, GatePolicy):
-        raise ArgumentError(
-            "policy", f" must be a GatePolicy; got {type(policy).__name__}. Use "
-            "bayesatk.decide.GatePolicy('pass@1', margin=0.02), or its "
-            "GatePolicy.read('gate.toml').",
-        )  # fmt: skip
+    check_policy(policy)
     baseline = Result.of(source) if isinstance(source, Fit) else None
     if baseline is not None and questions is None and trials is None:
         if len(baseline.systems) != 1:

@@ -14,7 +14,7 @@ from bayesatk._tools.messages import Argument, ArgumentError, one_of, whole_numb
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.words import share_error
 from bayesatk.comparison.gates.gate import EXIT_CODES, gate_of, joined_outcomes
-from bayesatk.comparison.gates.policy import GatePolicy
+from bayesatk.comparison.gates.policy import GatePolicy, check_policy
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.tally import tally
@@ -135,12 +135,7 @@ def gate_rates(
 
 def _baseline(fit: Fit, policy: object) -> Result:
     """Return the result of a baseline, or refuse what is no policy or cannot be simulated."""
-    if not isinstance(policy, GatePolicy):
-        raise ArgumentError(
-            "policy", f" must be a GatePolicy; got {type(policy).__name__}. Use "
-            "bayesatk.decide.GatePolicy('pass@1', margin=0.02), or its "
-            "GatePolicy.read('gate.toml').",
-        )  # fmt: skip
+    check_policy(policy)
     result = Result.of(fit)
     if len(result.systems) != 1:
         rule = f" must be a result of the baseline alone; it has {len(result.systems)} systems."

@@ -6,13 +6,17 @@ from typing import Any
 import numpy as np
 
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.words import chance_words, share_error
-from bayesatk.comparison.pairs.contrasts import separated
+from bayesatk._tools.words import chance_words
+from bayesatk.comparison.pairs.contrasts import Settings, of_differences, separated
 from bayesatk.comparison.pairs.verdicts import AHEAD, BEHIND, OPEN, named
-from bayesatk.core.engine.distribution import Empirical, interval
 from bayesatk.metrics.grid import COST, Metric
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
+
+_CONTRASTS = (
+    "mean", "sd", "ci_lower", "ci_upper", "prob_greater", "prob_tie", "expected_loss",
+    "monte_carlo_error",
+)  # fmt: skip
 
 
 def cost_rows(
@@ -57,18 +61,13 @@ def cost_rows(
 
 def _contrast(fit: Result, a: Array, b: Array) -> dict[str, float]:
     """Return contrasts of joint draws of two systems, of which the lower is better."""
-    gap, ratio = a - b, np.full(3, np.nan)
+    settings = Settings(fit.ci_prob, fit.ci_kind, 0.0, -1, len(a))
+    contrasts, ratio = of_differences((a - b)[None, None], settings), np.full(3, np.nan)
     if (b > 0.0).all():
         ratio = np.quantile(a / b, [0.5, *fit.tails])
-    tie = float((gap == 0.0).mean())
-    better = float((gap < 0.0).mean()) + 0.5 * tie
-    low, high = interval(Empirical(gap), fit.ci_prob, fit.ci_kind)
     return {
-        "mean": float(gap.mean()), "sd": float(gap.std(ddof=1)), "ci_lower": low, "ci_upper": high,
-        "prob_greater": better, "prob_tie": tie,
-        "expected_loss": float(np.maximum(gap, 0.0).mean()),
+        **{name: float(contrasts[name][0, 0]) for name in _CONTRASTS},
         **dict(zip(("ratio_median", "ratio_lower", "ratio_upper"), ratio.tolist(), strict=True)),
-        "monte_carlo_error": float(share_error(better, len(gap))),
         "mean_system": float(a.mean()), "mean_other": float(b.mean()),
     }  # fmt: skip
 
