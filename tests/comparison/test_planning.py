@@ -164,12 +164,12 @@ def _covariate(rng, questions, trials):
 
 
 def test_information_with_a_covariate_is_the_sum_over_its_rows() -> None:
-    """Many rows, of which the designs know a few nodes, against derivatives row by row."""
+    """Against derivatives row by row."""
     data, h = _covariate(np.random.default_rng(2), 90, 3), 1e-4
     fit = bk.evaluate(data, "pass@1", covariates=["x"], draws=20, rng=1)
     (pilot,) = pilots.pilots_of(fit, parse("pass@1")[0])
     place, rows = pilot.places[0], pilot.rows.cells.rows[:, 0]
-    assert len(place.nodes.offset) < len(rows)
+    assert len(rows) == 90
     theta, fields = place.theta[0], place.fit.fields
     x, y, slope = (theta[fields.slices[name]][0] for name in ("mean", "icc", "slopes"))
     expected = np.zeros((3, 3))
@@ -183,6 +183,19 @@ def test_information_with_a_covariate_is_the_sum_over_its_rows() -> None:
     places = [fields.slices[name].start for name in ("mean", "icc", "slopes")]
     information = pilot._design(place, 4).information[np.ix_(places, places)]
     np.testing.assert_allclose(information, expected, rtol=2e-3, atol=1e-4)
+
+
+def test_some_rows_of_very_many_say_what_all_say(monkeypatch) -> None:
+    data = _covariate(np.random.default_rng(3), 400, 3)
+    fit = bk.evaluate(data, "pass@1", covariates=["x"], draws=20, rng=1)
+    drawn, listed = [], []
+    for values, most in ((drawn, 300), (listed, 400)):
+        monkeypatch.setattr(pilots, "_ROWS_MAX", most)
+        (pilot,) = pilots.pilots_of(fit, parse("pass@1")[0])
+        assert len(pilot.rows.share) == most
+        assert pilot.rows.share.sum() == pytest.approx(1.0)
+        values += [one.variance(200) for one in pilot.expected_information(4)]
+    np.testing.assert_allclose(np.mean(drawn, 0), np.mean(listed, 0), rtol=0.03)
 
 
 def _graded(rng, questions, trials):

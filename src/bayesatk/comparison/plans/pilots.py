@@ -11,8 +11,6 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebpts1
-from scipy.interpolate import BarycentricInterpolator
 from scipy.special import logit, logsumexp
 
 from bayesatk._tools.arrays import Array, Ints
@@ -35,7 +33,7 @@ _MAX_COMPOSITIONS = 1000  # of trials by category; if there are more, some are d
 _COUNTS_DRAWN = 1000
 _TRIALS_OF_GRID = 1000  # for which p of questions is drawn
 _DIFFERENCE_STEP = 1e-3  # of central differences
-_FEWEST_NODES, _NODES_PER_LOGIT = 8, 2.0  # of the offset, where there are more rows of covariates
+_ROWS_MAX = 300  # of covariates; of more some are drawn
 _DISTANCE_FROM_ENDS = 1e-6  # of a stated mean or icc, at least
 
 
@@ -166,21 +164,21 @@ class Pilot:
     def places(self) -> list["DrawnDifficulty"]:
         """The draws with what is the same for every number of trials."""
         return [
-            DrawnDifficulty(number, *draw, OffsetNodes.of(self.rows, *draw))
+            DrawnDifficulty(number, *draw, Directions.of(self.rows, *draw), self.rows.share)
             for number, draw in enumerate(self.draws)
         ]
 
     def _design(self, place: "DrawnDifficulty", trials: int) -> ExpectedInformation:
         """Return the information of one draw, from central differences in the hyperparameters."""
-        rows, nodes, size = self.rows, place.nodes, len(place.nodes.directions)
+        rows, directions, size = self.rows, place.directions, len(place.directions.steps)
         moves = np.concatenate([np.zeros((1, size)), np.eye(size), -np.eye(size)])
-        shifts = _DIFFERENCE_STEP * moves @ nodes.directions
-        theta, offset = place.theta + shifts[:, :-1], nodes.offset + shifts[:, -1:]
+        shifts = _DIFFERENCE_STEP * moves @ directions.steps
+        theta, offset = place.theta + shifts[:, :-1], directions.offset + shifts[:, -1:]
         counts, drawn = place.counts(trials)
         observation = place.observation(counts)
         logs = observation.log_states(theta, offset) + log_multinomial(counts)
         if drawn:
-            logs -= logsumexp(logs[0] + np.log(nodes.share)[:, None], axis=0) + np.log(len(counts))
+            logs -= logsumexp(logs[0] + np.log(rows.share)[:, None], axis=0) + np.log(len(counts))
         pmf = np.exp(logs)
         observed, predictive = observation.both([self.judged], theta, offset)
         given_counts, of_new_question = observed[..., 0, :2], predictive[..., 0, :2]
@@ -196,17 +194,16 @@ class Pilot:
             derivative(of_new_question[..., 0]).T,
         ], axis=1)  # fmt: skip
         variance = np.einsum("ns,ns->n", given_counts[0, ..., 1], pmf[0])
-        # From nodes to rows, and from directions to hyperparameters.
-        information = nodes.at_rows(np.einsum("ans,bns->nab", ratio, scores))
-        chain = nodes.chain
+        information = np.einsum("ans,bns->nab", ratio, scores)
+        chain = directions.chain
         information = np.einsum("r,rai,rab,rbj->ij", rows.share, chain, information, chain)
-        slopes = np.einsum("r,rta,rai->ti", rows.weight, nodes.at_rows(slopes), chain)
-        question_variance = np.array([nodes.at_rows(variance) @ rows.square, 0.0])
+        slopes = np.einsum("r,rta,rai->ti", rows.weight, slopes, chain)
+        question_variance = np.array([variance @ rows.square, 0.0])
         if self.model.resampled:  # Bayesian bootstrap of the questions
             slopes[1] = slopes[0]
-            of_new = nodes.at_rows(of_new_question[0, :, 1]) @ rows.square
+            of_new = of_new_question[0, :, 1] @ rows.square
             question_variance[1] = question_variance[0] + of_new
-        value = float(nodes.at_rows(of_new_question[0, :, 0]) @ rows.weight)
+        value = float(of_new_question[0, :, 0] @ rows.weight)
         return ExpectedInformation(value, question_variance, information, place.prior, slopes)
 
 
@@ -230,7 +227,7 @@ class QuestionRows:
 
     @classmethod
     def of(cls, cells: Cells) -> "QuestionRows":
-        """Find the distinct rows of covariates."""
+        """Find the distinct rows of covariates; where they are very many, some of them."""
         rows, row = np.unique(cells.rows, axis=0, return_inverse=True)
         row, questions = row.ravel(), cells.count.sum()
         if not cells.rows.shape[1]:
@@ -239,73 +236,63 @@ class QuestionRows:
             np.bincount(row, values)
             for values in (cells.count, cells.share_powers[0], cells.share_powers[1])
         )
-        return cls(
-            replace(cells, rows=rows, count=count), count / questions, weight, square * questions
+        kept = np.arange(len(rows))
+        if len(rows) > _ROWS_MAX:
+            kept = np.random.default_rng(0).choice(len(rows), _ROWS_MAX, replace=False)
+        share, weight, square = (
+            column[kept] * (column.sum() / column[kept].sum())
+            for column in (count / questions, weight, square * questions)
         )
+        return cls(replace(cells, rows=rows[kept], count=count[kept]), share, weight, square)
 
 
 @dataclass(frozen=True)
-class OffsetNodes:
-    """Offsets at which a design is evaluated: those of all rows, or Chebyshev nodes among many.
+class Directions:
+    """What a design is differentiated by, at the offsets of all rows of covariates.
 
-    Covariates act through the offset alone, so that what holds for a row is interpolated in its
-    offset, and derivatives in slopes are those in the offset times the covariates.
+    Covariates act through the offset alone, so that derivatives in slopes are those in the offset
+    times the covariates.
 
     Parameters
     ----------
-    offset : ndarray, shape (nodes,)
-    interpolation : ndarray, shape (rows, nodes)
-    share : ndarray, shape (nodes,)
-        Of the questions, by the node that is nearest to them, half of it; the other half is the
-        same at all nodes.
-    directions : ndarray, shape (directions, hyperparameters + 1)
-        Of central differences: hyperparameters other than slopes, and the offset, the last column.
+    offset : ndarray, shape (rows,)
+    steps : ndarray, shape (directions, hyperparameters + 1)
+        Hyperparameters other than slopes, and the offset, the last column.
     chain : ndarray, shape (rows, directions, hyperparameters)
         Derivatives of the directions' coordinates in the hyperparameters.
     """
 
     offset: Array
-    interpolation: Array
-    share: Array
-    directions: Array
+    steps: Array
     chain: Array
 
     @classmethod
-    def of(cls, rows: "QuestionRows", fit: FamilyFit, theta: Array) -> "OffsetNodes":
-        """Place the nodes for one draw of the hyperparameters, theta (1, hyperparameters)."""
+    def of(cls, rows: "QuestionRows", fit: FamilyFit, theta: Array) -> "Directions":
+        """Return them for one draw of the hyperparameters, theta (1, hyperparameters)."""
         covariates, size = rows.cells.rows, theta.shape[1]
         if not covariates.shape[1]:
-            one = np.ones(1)
-            return cls(0.0 * one, one[:, None], one, np.eye(size, size + 1), np.eye(size)[None])
+            return cls(np.zeros(1), np.eye(size, size + 1), np.eye(size)[None])
         slopes = np.arange(size)[fit.fields.slices["slopes"]]
         others = np.setdiff1d(np.arange(size), slopes)
-        directions = np.eye(size + 1)[[*others, size]]
-        chain = np.repeat(directions[None, :, :-1], len(covariates), axis=0)
+        steps = np.eye(size + 1)[[*others, size]]
+        chain = np.repeat(steps[None, :, :-1], len(covariates), axis=0)
         chain[:, -1, slopes] = covariates
-        nodes = offset = replace(fit.predictor, cells=rows.cells).offsets(theta)[0]
-        interpolation = np.eye(len(offset))
-        middle, reach = (offset.max() + offset.min()) / 2.0, np.ptp(offset) / 2.0 + 1e-6
-        number = _FEWEST_NODES + int(_NODES_PER_LOGIT * 2.0 * reach)
-        if len(offset) > number:
-            nodes = middle + reach * chebpts1(number)
-            interpolation = BarycentricInterpolator(nodes, np.eye(number))(offset)
-        nearest = np.abs(nodes - offset[:, None]).argmin(axis=1)
-        share = np.bincount(nearest, rows.share, len(nodes))
-        return cls(nodes, interpolation, (share + 1.0 / len(nodes)) / 2.0, directions, chain)
-
-    def at_rows(self, values: Array) -> Array:
-        """Interpolate values (nodes, ...) to the rows."""
-        return np.tensordot(self.interpolation, values, 1)
+        offset = replace(fit.predictor, cells=rows.cells).offsets(theta)[0]
+        return cls(offset, steps, chain)
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnDifficulty:
-    """One draw of a pilot's hyperparameters, theta (1, hyperparameters), and its number."""
+    """One draw of a pilot's hyperparameters, theta (1, hyperparameters), and its number.
+
+    `share` has the share of questions with each row of covariates.
+    """
 
     number: int
     fit: FamilyFit
     theta: Array
-    nodes: OffsetNodes
+    directions: Directions
+    share: Array
 
     @cached_property
     def prior(self) -> Array:
@@ -318,7 +305,7 @@ class DrawnDifficulty:
         rng, number = np.random.default_rng([self.number, 0]), _COUNTS_DRAWN
         # Draws are as fine as the grid of scores, which is made for the question tried most.
         tried = np.repeat([[0], [_TRIALS_OF_GRID // self._levels]], self._levels, axis=1)
-        offset = rng.choice(self.nodes.offset, (number, 1), p=self.nodes.share)
+        offset = rng.choice(self.directions.offset, (number, 1), p=self.share)
         theta, state = np.repeat(self.theta, number, axis=0), np.zeros(1, np.intp)
         return np.asarray(self.observation(tried).draw(theta, offset, state, rng)[:, 0])
 
