@@ -160,6 +160,7 @@ def compare_models(fits: Mapping[str, Fit]) -> pd.DataFrame:
     See Also
     --------
     bayesatk.checks.exact_loo : one model at a time.
+    arviz.compare : the table without evidence, with the weights of stacking.
     bayesatk.checks.log_evidence : the marginal likelihood of the data.
 
     Notes
@@ -178,6 +179,8 @@ def compare_models(fits: Mapping[str, Fit]) -> pd.DataFrame:
     >>> list(compare_models(fits).index)
     ['none', 'partial', 'complete']
     """
+    import arviz as az
+
     if len(fits) < 2:
         raise ValueError(
             f"fits must have at least two results; got {list(fits)}. Evaluate the same data with "
@@ -192,24 +195,10 @@ def compare_models(fits: Mapping[str, Fit]) -> pd.DataFrame:
         name: sum(scores.log_evidence for _, scores in by_system)
         for name, by_system in predictions.items()
     }
-    best = max(loo, key=lambda name: loo[name].elpd)
-    probability = _probabilities(evidence)
-    rows = []
-    for name, scores in loo.items():
-        gap = (scores.elpd_i - loo[best].elpd_i).values
-        rows.append(
-            {
-                "model": name,
-                "elpd_loo": scores.elpd,
-                "se": scores.se,
-                "elpd_diff": float(gap.sum()),
-                "dse": float(np.sqrt(gap.size * gap.var())),
-                "p_loo": scores.p,
-                "log_evidence": evidence[name],
-                "probability": probability[name],
-            }
-        )
-    return pd.DataFrame(rows).set_index("model").sort_values("elpd_loo", ascending=False)
+    table = az.compare(loo, round_to="none").rename(columns={"elpd": "elpd_loo", "p": "p_loo"})
+    table = table[["elpd_loo", "se", "elpd_diff", "dse", "p_loo"]].rename_axis("model")
+    evidences = {"log_evidence": evidence, "probability": _probabilities(evidence)}
+    return pd.DataFrame(table).join(pd.DataFrame(evidences))
 
 
 def _probabilities(evidence: Mapping[str, float]) -> dict[str, float]:
