@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import beta as beta_law
 
 import bayesatk as bk
 from bayesatk.posterior.costs import QuestionCosts
@@ -203,6 +204,32 @@ def test_without_a_success_its_cost_is_not_known() -> None:
     assert "b: no trial with a known cost succeeded, so cost/success is not known." in fit.notes
     compared = bk.table(bk.compare(fit), "comparison")
     assert compared["metric"].value_counts().to_dict() == {"pass@1": 2, "cost": 2}
+
+
+@pytest.mark.parametrize(("solved", "has_mean"), [(1, False), (3, False), (4, True), (12, True)])
+def test_the_cost_of_a_success_has_a_mean_where_its_variance_is_finite(
+    solved: int, has_mean: bool
+) -> None:
+    """Of 12 questions at a cost of 1, always or never solved, the rate of success is a Beta.
+
+    It is Beta(2/3 solved, 2/3 others), whose inverse has a variance from a first parameter of 2 on.
+    """
+    marks = np.repeat([1, 0], [solved, 12 - solved])[:, None] * np.ones((1, 3), int)
+    runs, ones = {"a": marks, "b": marks[::-1]}, np.ones(marks.shape)
+    data = bk.tally(runs, cost={"a": ones, "b": 2.0 * ones})
+    fit = bk.evaluate(data, "cost/success", draws=20_000, **FAST)
+    _, like = rows(fit, "cost/success", "a")
+    assert np.isfinite(like[["mean", "sd"]].astype(float)).all() == has_mean
+    rate = beta_law(2 / 3 * solved, 2 / 3 * (12 - solved) or 1e-9)
+    exact = 1.0 / rate.ppf([0.975, 0.025])
+    assert_allclose(np.log(like[["ci_lower", "ci_upper"]].astype(float)), np.log(exact), atol=0.1,
+                    rtol=0.1)  # fmt: skip
+    noted = f": {solved} of 12 questions had a success, so few that cost/success on questions"
+    assert any(noted in note for note in fit.notes) != has_mean
+    compared = bk.table(bk.compare(fit)).query("target == 'population'").iloc[0]
+    assert np.isfinite(compared["mean"]) == has_mean
+    words = " times as much with a as with b (95% interval "
+    assert (words in compared["sentence"]) != has_mean
 
 
 def test_what_nothing_is_known_of_is_told() -> None:

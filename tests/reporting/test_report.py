@@ -541,6 +541,22 @@ def test_pictures_have_the_systems_in_the_order_of_the_data_and_so_their_colours
     assert first[1] == html.escape(SYSTEMS[2])
 
 
+def test_a_report_on_costs_alone_has_the_score_and_a_table_by_group_refuses_them(tmp_path) -> None:
+    marks, cost = [[1, 0, 1], [0, 0, 1], [1, 1, 1]] * 2, [[1, 2, 1], [3, 2, 2], [1, 1, 2]] * 2
+    group = ["x", "y", "x"] * 2
+    data = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": cost}, group=group)
+    fit = bk.evaluate(data, "cost", difficulty="beta", draws=50, rng=1)
+    text = bk.report(fit, tmp_path / "costs.html").read_text(encoding="utf-8")
+    assert "<option>mean</option>" in text
+    assert "a trial costs" in text
+    with pytest.raises(ValueError, match=r"by='group' is for metrics of scores.*'mean', 'cost'"):
+        bk.table(fit, by="group")
+    compared = bk.compare(fit)
+    assert "group_comparison" not in compared
+    lines = str(bk.table(compared)).splitlines()
+    assert len(lines) == len(set(lines) - {""}) + lines.count("")
+
+
 def test_panels_of_groups_share_an_axis_and_targets_without_costs_have_no_panel(tmp_path) -> None:
     rng = np.random.default_rng(4)
     rows = [

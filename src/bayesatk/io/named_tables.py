@@ -139,7 +139,7 @@ def names_of(fit: Result) -> list[str]:
         "results": evaluated,
         "categories": evaluated and "reach_probability" in fit.posterior,
         "coefficients": evaluated and fit.covariates is not None,
-        "groups": fit.grouping is not None,
+        "groups": fit.grouping is not None and bool(fit.tabulated),
     }
     return [name for name in _TABLES if of_model.get(name, fit.has(name))]
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from bayesatk._tools.arrays import Array, Indices, Rng
+from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.engine.distribution import Empirical, measured_interval
 from bayesatk.data.outcomes import COST_SUMS, Outcomes
@@ -104,6 +104,20 @@ class QuestionCosts:
         trial_covariance = np.where(n > 1.0, deviations / np.maximum(n - 1.0, 1.0), pooled)
         return (trial_covariance * share**2 / np.maximum(n, 1.0)).sum(axis=-1), within
 
+    def has_moments(self, unit: Indices) -> Flags:
+        """Whether mean and variance of the cost of a success over units drawn anew are finite.
+
+        Where some units have no success, the rate of success may be near zero. With a the parameter
+        of the Dirichlet weights and s units that have one, the probability that it is below x falls
+        as x**(s a), so that the inverse has a variance for s a > 2. One value for each system.
+        """
+        units = int(unit.max()) + 1
+        tried, succeeded = (
+            np.array([len(np.unique(unit[flags])) for flags in by_question])
+            for by_question in (self.trials > 0.0, self.mean[:, 1] > 0.0)
+        )
+        return np.asarray((succeeded == tried) | (succeeded * _weight_parameter(units) > 2.0))
+
     def degrees(self, system: int) -> tuple[float, float]:
         """Return the degrees of freedom of covariances between questions, and within them."""
         tried = self.trials[system] > 0.0
@@ -144,11 +158,16 @@ class QuestionCosts:
         table = (values * weight).reshape(-1, len(weight)).T
         blocks = np.array_split(np.arange(size), 1 + size * units // _MAX_FLOATS_PER_BLOCK)
         sums = np.concatenate([
-            rng.standard_gamma(1.0 - 4.0 / units, (len(block), units))[:, unit] @ table
+            rng.standard_gamma(_weight_parameter(units), (len(block), units))[:, unit] @ table
             for block in blocks
         ]).reshape(size, len(tried), 3)  # fmt: skip
         with np.errstate(invalid="ignore"):
             return np.asarray(sums[..., 1:] / sums[..., :1])
+
+
+def _weight_parameter(units: int) -> float:
+    """Parameter of the Dirichlet weights of units that are drawn anew."""
+    return 1.0 - 4.0 / units
 
 
 def _ratios(means: Array) -> Array:
@@ -158,8 +177,10 @@ def _ratios(means: Array) -> Array:
     return np.stack([cost, ratio], axis=-1)
 
 
-def _drawn(study: Study, questions: QuestionCosts, size: int, rng: Rng) -> tuple[Array, Array]:
-    """Return estimates (system, 2), and draws (draws, system, 2, target) of both metrics."""
+def _drawn(
+    study: Study, questions: QuestionCosts, size: int, rng: Rng
+) -> tuple[Array, Array, Flags]:
+    """Return estimates (system, 2), draws (draws, system, 2, target) and which have moments."""
     number = questions.trials.shape[1]
     weight = np.ones(number) if study.outcomes.weight is None else study.outcomes.weight
     unit, groups = np.arange(number), study.grouping
@@ -169,11 +190,15 @@ def _drawn(study: Study, questions: QuestionCosts, size: int, rng: Rng) -> tuple
         shares = shares / shares.sum(axis=1, keepdims=True)  # NaN: no trial has a known cost
     on_these_questions = [questions.draw(s, share, size, rng) for s, share in enumerate(shares)]
     means = [np.stack(on_these_questions, axis=1), questions.draw_anew(weights, unit, size, rng)]
+    finite = [np.full(len(shares), True), questions.has_moments(unit)]
     if groups is not None:
         in_group = np.bincount(groups.code, weight)[groups.code]
         means.append(questions.draw_anew(weight / in_group, groups.code, size, rng))
+        finite.append(questions.has_moments(groups.code))
+    has_moments = np.full((len(shares), 2, len(finite)), True)
+    has_moments[:, 1] = np.stack(finite, axis=1)
     estimates = _ratios(np.einsum("saq,sq->sa", questions.mean, shares))
-    return estimates, np.stack([_ratios(drawn) for drawn in means], axis=-1)
+    return estimates, np.stack([_ratios(drawn) for drawn in means], axis=-1), has_moments
 
 
 def add_costs(
@@ -192,12 +217,14 @@ def add_costs(
     rng : numpy.random.Generator
     """
     questions, systems = QuestionCosts(study.outcomes), study.outcomes.dataset["system"].values
-    estimates, drawn = _drawn(study, questions, size, rng)
+    estimates, drawn, has_moments = _drawn(study, questions, size, rng)
     places, grid = [COSTS.index(metric) for metric in costs], MetricGrid.of(costs)
     drawn, estimates = drawn[:, :, places], estimates[:, places]
+    has_moments = has_moments[:, places]
     table = np.full((*drawn.shape[1:], len(STATISTICS)), np.nan)
     table[..., 0] = estimates[..., None]
-    table[..., 1], table[..., 2] = drawn.mean(axis=0), drawn.std(axis=0, ddof=1)
+    moments = np.stack([drawn.mean(axis=0), drawn.std(axis=0, ddof=1)], axis=-1)
+    table[..., 1:3] = np.where(has_moments[..., None], moments, np.nan)
     rows = table.reshape(-1, len(STATISTICS))
     for row, values in zip(rows, drawn.reshape(size, -1).T, strict=True):
         if np.isfinite(values).all():
@@ -241,11 +268,20 @@ def _notes(study: Study, questions: QuestionCosts, costs: Sequence[Metric]) -> l
             f"{name}: no trial with a known cost succeeded, so cost/success is not known."
             for name, rates in zip(study.outcomes.systems, right, strict=True) if not rates.any()
         ]  # fmt: skip
-    units = {"questions": n.shape[1]}
+        has_moments = questions.has_moments(np.arange(n.shape[1]))
+        notes += [
+            f"{name}: {(rates > 0.0).sum()} of {(trials > 0.0).sum()} questions had a success, so "
+            "few that cost/success on questions like these has an interval, but no mean."
+            for name, rates, trials, finite in zip(
+                study.outcomes.systems, right, n, has_moments, strict=True
+            ) if rates.any() and not finite and n.shape[1] >= FEWEST_UNITS
+        ]  # fmt: skip
+    units = {"question": n.shape[1]}
     if study.grouping is not None:
-        units["groups"] = len(study.grouping.labels)
+        units["group"] = len(study.grouping.labels)
     notes += [
-        f"{number} {unit} say nothing of costs on other {unit}; {FEWEST_UNITS} are needed."
+        f"{number} {unit}{' says' if number == 1 else 's say'} nothing of costs on other {unit}s; "
+        f"{FEWEST_UNITS} are needed."
         for unit, number in units.items() if number < FEWEST_UNITS
     ]  # fmt: skip
     if ((n > 0.0) != (n[0] > 0.0)).any():

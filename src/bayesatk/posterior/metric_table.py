@@ -81,7 +81,7 @@ def _of_groups(fit: Result) -> ShownTable:
     assert fit.grouping is not None
     labels, number = fit.grouping.labels, np.bincount(fit.grouping.code)
     dims = ["metric", "system", "group", "target"]
-    columns = _of_metrics(fit.metrics, fit.group_statistics).to_dataset("statistic")
+    columns = _of_metrics(fit.tabulated, fit.group_statistics).to_dataset("statistic")
     columns["questions"] = xr.DataArray(number, {"group": labels}, "group")
     frame = columns.to_dataframe(dims).reset_index().dropna(axis="columns", how="all")
     first = ["system", "group", "questions", "metric", "target"]

@@ -111,7 +111,8 @@ def report(
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
         raise ValueError(f"path must end in .html; got {path.name!r}.")
-    drawn = _compared(Result.of(fit))  # in the order of the data, which the colours of plots are of
+    # In the order of the data, which the colours of plots are of.
+    drawn = _compared(_with_scores(Result.of(fit)))
     fit = _in_order(drawn, in_order(drawn))
     template, script = _template()
     numbers = as_json(fit, questions=has_question_laws(fit))
@@ -147,6 +148,15 @@ def _doubts(data: Outcomes | None) -> list[str]:
     """Return what is doubtful in how the data were read, which all numbers rest on."""
     notes = () if data is None else data.notes
     return [note for note in map(printable, notes) if note.startswith("CHECK: ")]
+
+
+def _with_scores(result: Result) -> Result:
+    """Return a result that shows the mean score, too, where costs alone were asked for."""
+    if result.tabulated:
+        return result
+    tree = result.tree.copy()
+    tree["closed_form"].attrs.pop("costs_alone")
+    return Result.of(tree)
 
 
 def _compared(result: Result) -> Result:

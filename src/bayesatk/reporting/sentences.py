@@ -178,7 +178,7 @@ def scores(result: Result) -> list[dict[str, Any]]:
     frame = frame.rename(columns={"estimate": "observed"})
     lower = result.scale.direction < 0
     tables = [_score_table(frame, metric, ranked, lower, attrs) for metric in result.metrics]
-    costs = alone.rename(columns={"estimate": "observed"}).dropna(subset=["ci_lower"])
+    costs = alone.rename(columns={"estimate": "observed"}).dropna(subset=["mean"])
     tables += [_score_table(costs, metric, False, True, attrs) for metric in result.costs]
     return [own for own in tables if own["rows"]]
 

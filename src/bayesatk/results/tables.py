@@ -52,6 +52,11 @@ def by_groups(result: Result, by: str) -> bool:
             Argument("by", "group"), " is for a result with groups; this one was evaluated "
             "without. Say what they are: ", Argument("group", ...), ".",
         )  # fmt: skip
+    if not result.tabulated:
+        raise ArgumentError(
+            Argument("by", "group"), " is for metrics of scores, and the result has costs alone. "
+            "Evaluate a score with them: ", Argument("metrics", ["mean", "cost"]), ".",
+        )  # fmt: skip
     return True
 
 

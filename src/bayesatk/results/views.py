@@ -280,7 +280,7 @@ class ShownTable(pd.DataFrame):
             views, lines = [], [*self["sentence"], *self.sentences]
         else:
             return None
-        return views, [printable(line) for line in lines]
+        return views, [printable(line) for line in dict.fromkeys(lines)]
 
     def __repr__(self) -> str:
         if (shown := self.parts()) is None:

@@ -17,6 +17,7 @@ _CONTRASTS = (
     "mean", "sd", "ci_lower", "ci_upper", "prob_greater", "prob_tie", "expected_loss",
     "monte_carlo_error",
 )  # fmt: skip
+_MOMENTS = ("mean", "sd", "expected_loss", "mean_system", "mean_other")  # of contrasts
 
 
 def cost_rows(
@@ -39,6 +40,8 @@ def cost_rows(
         draws = metric_values(fit.posterior, metric).transpose("target", "system", "chain", "draw")
         values = draws.values.reshape(*draws.shape[:2], -1)
         has_draws = np.isfinite(values).all(axis=-1)
+        means = metric_values(fit.statistics, metric).sel(statistic="mean")
+        has_moments = np.isfinite(means.transpose("target", "system").values)
         better = np.zeros((len(values), *2 * values.shape[1:2]), bool)
         for t, systems in enumerate(has_draws):
             better[t][np.ix_(systems, systems)] = separated(-values[t, systems].T, 0.5 * alpha)[0]
@@ -49,6 +52,8 @@ def cost_rows(
                 if not has_draws[t, [i, j]].all():
                     continue
                 row = _contrast(fit, values[t, i], values[t, j])
+                if not has_moments[t, [i, j]].all():
+                    row |= dict.fromkeys(_MOMENTS, np.nan)
                 verdict = AHEAD if better[t, i, j] else BEHIND if better[t, j, i] else OPEN
                 row["declared"] = float(verdict != OPEN)
                 names = fit.systems[i], fit.systems[j]
@@ -78,21 +83,26 @@ def _sentence(
     """Say what a trial or success costs with each system, and which system is cheaper."""
     unit = fit.posterior[metric.family.variable].attrs["units"]
     first, second = map(named, names)
-    amounts = [f"{row[key]:.4g}{f' {unit}' * bool(unit)}" for key in ("mean_system", "mean_other")]
-    times = f" (no ratio, because {second} may cost nothing)"
-    if row["ratio_median"] == row["ratio_median"]:
+    what, facts = "trial" if metric == COST else "success", []
+    has_ratio = not np.isnan(row["ratio_median"])
+    if not np.isnan(row["mean"]):
+        amounts = [
+            f"{row[key]:.4g}{f' {unit}' * bool(unit)}" for key in ("mean_system", "mean_other")
+        ]
+        no_ratio = "" if has_ratio else f" (no ratio, because {second} may cost nothing)"
+        facts.append(
+            f"a {what} costs {amounts[0]} with {first} and {amounts[1]} with {second}{no_ratio}"
+        )
+    if has_ratio:
         median, low, high = (
             f"{row[f'ratio_{name}']:#.3g}".rstrip(".") for name in ("median", "lower", "upper")
         )
-        times = (
-            f"; {first} costs {median} times as much as {second} "
-            f"({100 * fit.ci_prob:g}% interval {low} to {high})"
-        )
-    cheaper, chance = (first, row["prob_greater"]) if row["mean"] <= 0.0 else (
-        second, 1.0 - row["prob_greater"]
-    )  # fmt: skip
-    return (
-        f"On {TARGET_NAMES[target]} a {'trial' if metric == COST else 'success'} costs "
-        f"{amounts[0]} with {first} and {amounts[1]} with {second}{times}; "
-        f"{chance_words(f'{cheaper} is cheaper', chance)}."
-    )
+        compared = (
+            f"{first} costs {median} times as much as {second}" if facts else
+            f"a {what} costs {median} times as much with {first} as with {second}"
+        )  # fmt: skip
+        facts.append(f"{compared} ({100 * fit.ci_prob:g}% interval {low} to {high})")
+    chance = row["prob_greater"]
+    cheaper, chance = (first, chance) if chance >= 0.5 else (second, 1.0 - chance)
+    facts.append(chance_words(f"{cheaper} is cheaper", chance))
+    return f"On {TARGET_NAMES[target]} {'; '.join(facts)}."

@@ -149,7 +149,7 @@ def compare(
     table[(shared == 0) & ~np.eye(len(shared), dtype=bool)] = np.nan
     groups = _groups(result, table, standings)
     groups["comparison"]["shared_questions"] = ("system", "other"), shared
-    if result.grouping is not None:
+    if result.grouping is not None and result.tabulated:
         groups["group_comparison"] = _group_differences(result, float(rope))
     attrs = {"rope": float(rope), "alpha": alpha, "effective_draws": settings.effective}
     groups = {name: group.assign_attrs(attrs) for name, group in groups.items()}
