@@ -215,7 +215,8 @@ class Result:
             for (i, first), (j, second) in combinations(zip(systems, names, strict=True), 2)
             if self.unlike[i, j]
         ]
-        text = f"Systems tried different questions, of {tried.any(axis=0).sum()}: {each}. " + (
+        number = tried.any(axis=0).sum()
+        text = f"Systems tried different questions: of {number} in all {each}. " + (
             "Those that a system lacks have the p that your model gives them."
             if self.own
             else "Each is judged by its own, as if those that it lacks were like them."
