@@ -1,6 +1,5 @@
 """Contrasts between systems, ranks of all, and tiers, from joint draws of a metric."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby, product
 from typing import Literal
@@ -17,20 +16,6 @@ CONTRASTS = (
     "prob_in_rope", "prob_above_rope", "expected_loss", "monte_carlo_error", "sd_unpaired",
     "mean_system", "mean_other", "band_lower", "band_upper", "declared",
 )  # fmt: skip
-# What a contrast is called for the pair the other way round, and the sign it then has. Of a pair
-# of names each is worked out by itself: no probability is 1 minus another.
-_OPPOSITE = {
-    "ci_lower": "ci_upper",
-    "prob_greater": "prob_smaller",
-    "prob_below_rope": "prob_above_rope",
-    "expected_loss": "expected_gain",
-    "band_lower": "band_upper",
-    "mean_system": "mean_other",
-    "declared": "declared_other",
-}
-_OPPOSITE |= {opposite: name for name, opposite in _OPPOSITE.items()}
-_SIGNED = ("mean", "ci_lower", "ci_upper", "band_lower", "band_upper")
-
 # Share of the scale within which two values are the same, 9e-13: distributions are no better known.
 RESOLUTION = 2.0**-40
 _MAX_DIFFERENCES = 1_000_000  # draws of differences held at once: 8 MB
@@ -64,7 +49,7 @@ class Settings:
 def pair_contrasts(
     grid: MetricGrid, values: Array, declared: Flags, settings: Settings
 ) -> Array:  # fmt: skip
-    """Return contrasts (system, other, cell, target, contrast) of every pair.
+    """Return contrasts (system, other, cell, target, contrast) of every pair, in both orders.
 
     Parameters
     ----------
@@ -75,7 +60,7 @@ def pair_contrasts(
     settings : Settings
     """
     targets, cells, systems, size = values.shape
-    first, second = np.triu_indices(systems, 1)
+    first, second = np.nonzero(~np.eye(systems, dtype=bool))
     table = np.zeros((systems, systems, cells, targets, len(CONTRASTS)))
     mean, sd = values.mean(axis=3), values.std(axis=3, ddof=1)
     for target, curve in product(range(targets), over_k(grid)):
@@ -88,22 +73,20 @@ def pair_contrasts(
             orders = declared[target, curve].astype(float)
             contrasts |= {"mean_system": means[:, i], "mean_other": means[:, j]}
             contrasts["sd_unpaired"] = np.hypot(sds[:, i], sds[:, j])
-            contrasts |= {"declared": orders[:, i, j], "declared_other": orders[:, j, i]}
-            for (a, b), ordered in (((i, j), contrasts), ((j, i), mirrored(contrasts))):
-                rows = np.stack([ordered[name] for name in CONTRASTS], axis=-1)
-                table[a[:, None], b[:, None], curve, target] = np.swapaxes(rows, 0, 1)
+            contrasts["declared"] = orders[:, i, j]
+            rows = np.stack([contrasts[name] for name in CONTRASTS], axis=-1)
+            table[i[:, None], j[:, None], curve, target] = np.swapaxes(rows, 0, 1)
     return table
 
 
 def of_differences(gap: Array, settings: Settings) -> Contrasts:
     """Return contrasts of draws of differences (points of a curve, pairs, draws).
 
-    Greater, above and gain mean that the first is better.
+    Greater and above mean that the first is better.
     """
     gap = np.where(np.abs(gap) <= _resolution(gap), 0.0, gap)
     lead = settings.direction * gap
     margin = settings.rope + RESOLUTION * (settings.rope > 0.0)
-    ahead, behind = ((way * lead > 0.0).mean(axis=-1) for way in (1, -1))
     above, below = ((way * lead > margin).mean(axis=-1) for way in (1, -1))
     tie, inside = (gap == 0.0).mean(axis=-1), (np.abs(lead) <= margin).mean(axis=-1)
     mean, sd = gap.mean(axis=-1), gap.std(axis=-1, ddof=1)
@@ -112,13 +95,12 @@ def of_differences(gap: Array, settings: Settings) -> Contrasts:
     if len(gap) > 1:
         width = band_width(gap, settings.ci_prob) * sd
         band = mean - width, mean + width
-    better = ahead + 0.5 * tie
+    better = (lead > 0.0).mean(axis=-1) + 0.5 * tie
     return {
         "mean": mean, "sd": sd, "ci_lower": low, "ci_upper": high,
-        "prob_greater": better, "prob_smaller": behind + 0.5 * tie, "prob_tie": tie,
+        "prob_greater": better, "prob_tie": tie,
         "prob_below_rope": below, "prob_in_rope": inside, "prob_above_rope": above,
         "expected_loss": np.maximum(-lead, 0.0).mean(axis=-1),
-        "expected_gain": np.maximum(lead, 0.0).mean(axis=-1),
         "monte_carlo_error": share_error(better, settings.effective),
         "band_lower": band[0], "band_upper": band[1],
     }  # fmt: skip
@@ -138,12 +120,6 @@ def _ends(gap: Array, settings: Settings) -> tuple[Array, Array]:
     rows = gap.reshape(-1, gap.shape[-1])
     ends = np.array([interval(Empirical(row), settings.ci_prob, "hdi") for row in rows])
     return ends[:, 0].reshape(gap.shape[:-1]), ends[:, 1].reshape(gap.shape[:-1])
-
-
-def mirrored(contrasts: Mapping[str, Array]) -> Contrasts:
-    """Return the contrasts of every pair with its two systems exchanged."""
-    turned = {name: contrasts[_OPPOSITE.get(name, name)] for name in contrasts}
-    return {name: -value if name in _SIGNED else value for name, value in turned.items()}
 
 
 def over_k(grid: MetricGrid) -> list[list[int]]:
