@@ -30,8 +30,7 @@ from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.study import Study, declaration_of
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import COSTS, Metric, MetricGrid, parse
-from bayesatk.priors import HyperPrior, VotePrior
-from bayesatk.results.difficulty_draws import flat_draws
+from bayesatk.priors import HyperPrior
 from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.schema import (
     GROUPED_TARGETS,
@@ -127,11 +126,6 @@ class Result:
         return self._declaration.get("pooling", "")
 
     @property
-    def population(self) -> Any:
-        """What questions like these are: "law" or "bootstrap"."""
-        return self._declaration["population"]
-
-    @property
     def own(self) -> bool:
         """Whether it is of draws of a model that is not the library's."""
         return bool(self.pooling == "own")
@@ -151,12 +145,6 @@ class Result:
         """Who marked the trials of every system, where judges err."""
         judges: tuple[JudgeError, ...] | None = self._declaration.get("judges")
         return judges
-
-    @cached_property
-    def answer_prior(self) -> VotePrior:
-        """Prior of the answers to a question; of a result of votes between answers."""
-        prior: VotePrior = self._declaration["answer_prior"]
-        return prior
 
     @cached_property
     def ci_prob(self) -> float:
@@ -296,11 +284,6 @@ class Result:
         return MetricGrid.of(self.metrics)
 
     @cached_property
-    def voted(self) -> list[Metric]:
-        """The metrics of the grid that are votes between answers."""
-        return list(self.grid.voted.values())
-
-    @cached_property
     def judged(self) -> list[Metric]:
         """The metrics asked for that judge trials."""
         return [metric for metric in self.metrics if not metric.voted]
@@ -434,10 +417,6 @@ class Result:
     def draws(self, metric: Metric) -> xr.DataArray:
         """Return the draws of a metric."""
         return metric_values(self.posterior, metric)
-
-    def hyper(self, name: str, system: int) -> Array:
-        """Return the draws of a hyperparameter of one system, as one vector."""
-        return flat_draws(self.posterior[name], system)
 
     def laws(self, system: int) -> QuestionLaws:
         """Return the distributions of questions of one system in every draw."""

@@ -351,7 +351,9 @@ def _new_questions(result: Result, system: int, tried: Flags) -> DrawNewP:
     rates = None
     if result.study.judge_rates is not None:
         judge = result.study.judge_rates[system]
-        rates = judge.rows({name: result.hyper(name, system) for name in judge.names})
+        rates = judge.rows(
+            {name: flat_draws(result.posterior[name], system) for name in judge.names}
+        )
 
     def draw_common(size: int, rng: Rng) -> tuple[Array, Array | None]:
         positions = rng.integers(len(mean), size=size)

@@ -72,10 +72,9 @@ def design_words(trials: Ints, weighted: bool = False) -> str:
 
 @dataclass(frozen=True)
 class PairClaim:
-    """What is said of system i minus system j: contrasts, verdict and sentence by target."""
+    """What is said of a pair, system i first: contrasts, verdict and sentence by target."""
 
     i: int
-    j: int
     rows: list[dict[str, float]]
     verdicts: list[str]
     sentences: list[str]
@@ -122,7 +121,7 @@ class PairSentences:
             nothing = (
                 f"{names[0]} and {names[1]} have no question in common: nothing can be compared."
             )
-            return PairClaim(i, j, rows, [OPEN] * len(rows), [nothing] * len(rows))
+            return PairClaim(i, rows, [OPEN] * len(rows), [nothing] * len(rows))
         turned, verdicts, sentences = self.rows(metric, j, i), [], []
         for index, target in enumerate(self._result.targets):
             row, pair = rows[index], (i, j)
@@ -140,7 +139,7 @@ class PairSentences:
             statement = self._sentence(metric, index, verdict, pair, row)
             where = f"On {TARGET_NAMES[target]} "
             sentences.append(self._scores(metric, i, j, *names) + where + statement)
-        return PairClaim(i, j, rows, verdicts, sentences)
+        return PairClaim(i, rows, verdicts, sentences)
 
     def _tiers(self, metric: Metric, target: int) -> Ints:
         """Return the tier of every system: of the leaderboard, if there is one."""
