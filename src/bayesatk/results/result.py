@@ -126,6 +126,11 @@ class Result:
         return self._declaration.get("pooling", "")
 
     @property
+    def population(self) -> Any:
+        """What questions like these are: "law" or "bootstrap"."""
+        return self._declaration["population"]
+
+    @property
     def own(self) -> bool:
         """Whether it is of draws of a model that is not the library's."""
         return bool(self.pooling == "own")

@@ -197,7 +197,7 @@ def weights_by_target(
 
 def weights_of(result: Result) -> list[Weights]:
     """Return the weights of a result by target; a law has those of covariates and groups alone."""
-    unweighted = result.study.population == "law" and result.covariates is None
+    unweighted = result.population == "law" and result.covariates is None
     return weights_by_target(result.weight, None if unweighted else result.weight, result.grouping)
 
 
