@@ -249,7 +249,7 @@ def test_a_known_number_of_choices() -> None:
         data = bk.tally(None, answers=[list("abc")], reference=[reference])
         fit = bk.evaluate(data, "plurality@1", answer_prior=prior, **options)
         assert float(bk.table(fit)["mean"][0]) == pytest.approx(expected)
-    assert bk.Result.of(fit).study.answer_prior == prior
+    assert bk.Result.of(fit).answer_prior == prior
     for row, message in ((list("abcde"), "5 distinct"), (list("abce"), "none of them right")):
         crowded = bk.tally(None, answers=[row], reference=["d"])
         with pytest.raises(ValueError, match=message):

@@ -51,7 +51,7 @@ def test_data_metrics_and_prior_come_back(case, tmp_path) -> None:
         if "prior" in options:
             assert own.prior == options["prior"]
         if "answer_prior" in options:
-            assert own.study.answer_prior == options["answer_prior"]
+            assert own.answer_prior == options["answer_prior"]
             assert read.answers is not None
             assert sorted(read.answers.label) == sorted(data.answers.label)
             assert np.array_equal(read.answers.unanswered, data.answers.unanswered)

@@ -30,7 +30,7 @@ from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.study import Study, declaration_of
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import COSTS, Metric, MetricGrid, parse
-from bayesatk.priors import HyperPrior
+from bayesatk.priors import HyperPrior, VotePrior
 from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.schema import (
     GROUPED_TARGETS,
@@ -150,6 +150,12 @@ class Result:
         """Who marked the trials of every system, where judges err."""
         judges: tuple[JudgeError, ...] | None = self._declaration.get("judges")
         return judges
+
+    @cached_property
+    def answer_prior(self) -> VotePrior:
+        """Prior of the answers to a question; of a result of votes between answers."""
+        prior: VotePrior = self._declaration["answer_prior"]
+        return prior
 
     @cached_property
     def ci_prob(self) -> float:
