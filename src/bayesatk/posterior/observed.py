@@ -75,6 +75,17 @@ def _of_votes(
     return np.stack(rows)
 
 
+def _tried(study: Study, system: int, metrics: Sequence[Metric]) -> Flags:
+    """Whether a system tried each question; for votes, whether a trial counts as one."""
+    answers, tried = study.outcomes.answers, study.outcomes.trials.values[system] > 0
+    flags = np.repeat(tried[:, None], len(metrics), axis=1)
+    voted = [metric.voted for metric in metrics]
+    if any(voted):
+        assert answers is not None  # votes were asked for
+        flags[:, voted] = np.array([[ballot.tried] for ballot in answers.of(system)])
+    return flags
+
+
 def question_shares(study: Study, kept: Flags | None = None) -> Array:
     """Return the share of every question in a mean over some; (questions,), summing to one.
 
@@ -105,7 +116,7 @@ def estimates(study: Study, system: int) -> tuple[Array, Array]:
     ndarray, shape (groups, metrics)
     """
     values = finite_values(study, list(study.grid), [system])[0]
-    tried, weight = study.outcomes.trials.values[system] > 0, study.outcomes.weight
+    tried, weight = _tried(study, system, list(study.grid)), study.outcomes.weight
     whole = mean_over_questions(values, question_shares(study), tried)
     if study.grouping is None:
         return whole, np.zeros((0, len(whole)))
@@ -149,5 +160,6 @@ def observed_value(
     if result.has("closed_form") and kept[tried].all():
         stored = metric_values(result.statistics, metric).isel(system=system, target=0)
         return float(stored.sel(statistic="estimate"))
-    values = finite_values(result.study, [metric], [system])[0, kept]
-    return float(mean_over_questions(values, question_shares(result.study, kept), tried[kept])[0])
+    study = result.study
+    values, tried = finite_values(study, [metric], [system])[0], _tried(study, system, [metric])
+    return float(mean_over_questions(values[kept], question_shares(study, kept), tried[kept])[0])

@@ -20,7 +20,7 @@ def mean_over_questions(values: Array, share: Array, tried: Flags) -> Array:
         NaN where a question has fewer than k trials.
     share : ndarray, shape (questions,)
         Weights of the questions, or how many questions a row stands for.
-    tried : ndarray of bool, shape (questions,)
+    tried : ndarray of bool, shape (questions,) or (questions, metrics)
 
     Returns
     -------
@@ -36,7 +36,7 @@ def mean_over_questions(values: Array, share: Array, tried: Flags) -> Array:
     has_value = ~np.isnan(values)
     share = share / max(share.max(initial=0.0), 1e-300)  # equal ones are 1, whose sums are exact
     weight = share @ has_value
-    enough = (weight > 0.0) & (weight >= OBSERVED_SHARE_MIN * share[tried].sum())
+    enough = (weight > 0.0) & (weight >= OBSERVED_SHARE_MIN * (share @ tried))
     sums = share @ np.where(has_value, values, 0.0)
     return np.where(enough, sums / np.where(enough, weight, 1.0), np.nan)
 
