@@ -102,9 +102,11 @@ def test_what_is_no_cost_is_refused_by_row(bad: object) -> None:
         bk.tally([[1, 0], [1, 1]], cost=[[0.1, 0.2], [bad, 0.5]])
 
 
-def test_costs_of_a_table_in_parts_are_those_of_the_whole() -> None:
+def test_costs_need_the_whole_table() -> None:
     frame = pytest.importorskip("dask.dataframe").from_pandas(ROWS, npartitions=2)
-    assert _sums(bk.tally(frame, cost="usd")) == SUMS
+    with pytest.raises(bk.OutcomeError, match="counted part by part"):
+        bk.tally(frame, cost="usd")
+    assert _sums(bk.tally(frame.compute(), cost="usd")) == SUMS
 
 
 RUNS = [[1, 0], [1, 1]]
@@ -136,6 +138,10 @@ def test_costs_that_do_not_fit_are_refused(case: str) -> None:
         bk.tally(data, **options)
 
 
-def test_costs_of_files_are_a_column_of_the_whole(tmp_path: Path) -> None:
-    with pytest.raises(bk.OutcomeError, match="name of a column of the files"):
-        bk.load(as_kind(ROWS, "csv", tmp_path), cost=RUNS)
+@pytest.mark.parametrize(("options", "words"), [
+    ({"cost": RUNS}, "name of a column of the files"),
+    ({"cost": "usd", "stream": True}, "stream must be left out"),
+])  # fmt: skip
+def test_costs_of_files_are_a_column_of_the_whole(options, words: str, tmp_path: Path) -> None:
+    with pytest.raises(bk.OutcomeError, match=words):
+        bk.load(as_kind(ROWS, "csv", tmp_path), **options)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import bayesatk as bk
 from bayesatk.data.columns import Columns
 from bayesatk.data.long_tables import Counter
-from bayesatk.io import record_tables
 from bayesatk.results.result import Result
 from tests.data.intake import KINDS, as_kind
 
@@ -205,13 +204,11 @@ def test_wide_tables_and_lists_in_cells_bring_them_too(tmp_path):
     assert of_lists.dataset["group"].values.tolist() == ["u", "v"]
 
 
-def test_parts_of_a_table_agree(tmp_path, monkeypatch):
+def test_parts_of_a_table_agree(tmp_path):
     path = tmp_path / "runs.csv"
     TABLE.to_csv(path, index=False)
     options = {"group": "domain", "covariates": ["minutes"]}
-    whole = bk.load(path, **options)
-    monkeypatch.setattr(record_tables, "_MAX_ROWS_PER_BLOCK", 2)
-    parts = bk.load(path, **options)
+    whole, parts = (bk.load(path, stream=stream, **options) for stream in (False, True))
     assert parts.dataset.drop_vars("minutes").identical(whole.dataset.drop_vars("minutes"))
     np.testing.assert_equal(columns(parts), columns(whole))
     assert "group = column 'domain'" in parts.card()

@@ -180,3 +180,11 @@ def test_missing_numbers_follow_the_policy() -> None:
 def test_what_is_wrong_is_named(data, options, message: str) -> None:
     with pytest.raises(OutcomeError, match=message):
         bk.tally(data, **options)
+
+
+def test_tables_in_parts_have_no_levels_together(tmp_path) -> None:
+    path = tmp_path / "runs.csv"
+    pd.DataFrame({"question": [1, 2], "trial": [1, 1], "outcome": [0.1, 0.7]}).to_csv(path)
+    with pytest.raises(OutcomeError, match="stream=False"):
+        bk.load(path, scores="numbers", stream=True)
+    assert bk.load(path, scores="numbers").dataset.sizes["category"] == 2

@@ -27,12 +27,13 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize("kind", ["pandas", "csv", "jsonl", *GIVEN])
+@pytest.mark.parametrize("kind", ["pandas", "csv", "parts", "jsonl", *GIVEN])
 def test_weights_come_from_columns_lists_and_mappings(kind, tmp_path) -> None:
     if kind in GIVEN:
         data = GIVEN[kind]()
     else:
-        data = bk.load(as_kind(TABLE, kind, tmp_path), weight="use")
+        source = as_kind(TABLE, "csv" if kind == "parts" else kind, tmp_path)
+        data = bk.load(source, weight="use", stream=True if kind == "parts" else None)
     assert data.weight.tolist() == [2.0, 0.5, 1.0]
     assert "weights from 0.5 to 2, an effective number of 2.3 equally" in data.card()
     assert bk.tally(data.dataset).weight.tolist() == [2.0, 0.5, 1.0]

@@ -173,7 +173,7 @@ ATTACKS = {
     "a device without an end": ("a.jsonl", device, "is a pipe or device"),
     "a named pipe in a folder": ("logs", folder_with_pipe, "is a pipe or device"),
     "Parquet: many rows in few bytes": (
-        "a.parquet", many_rows, "must have at most 131072 rows; it has 419430",
+        "a.parquet", many_rows, "must have at most 262144 rows; it has 419430",
     ),
     "Parquet: a giant text in every row": (
         "a.parquet", giant_text, "a cell must have at most 524288 bytes; it has 1048576",

@@ -1,4 +1,4 @@
-"""Tables read block by block: the same counts, and the same refusals, as in one block."""
+"""Tables counted part by part: the same counts, and the same refusals, as tables read whole."""
 
 import re
 
@@ -9,16 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
+from bayesatk.data import long_tables
+from bayesatk.io import load as loading
 from bayesatk.io import record_tables
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
-def in_blocks(rows, source, **options):
-    """Read a table in blocks of so many rows."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record_tables, "_MAX_ROWS_PER_BLOCK", rows)
-        return bk.load(source, missing="ignore", **options)
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(record_tables, "_MAX_ROWS_PER_BLOCK", 7)
 
 
 def written(frame, path):
@@ -42,8 +42,10 @@ def frame(rows=60, seed=1, systems=("b", "a", "c"), questions=6):
 
 
 def same_in_parts(source, **options):
-    """Assert that a table is read alike in one block and in several; return the data."""
-    whole, parts = (in_blocks(rows, source, **options) for rows in (1000, 7))
+    """Assert that a table is read alike whole and in parts; return the data."""
+    whole, parts = (
+        bk.load(source, missing="ignore", stream=stream, **options) for stream in (False, True)
+    )
     assert parts.sha256() == whole.sha256()
     assert parts.notes == whole.notes
     assert parts.dataset.identical(whole.dataset)
@@ -61,10 +63,10 @@ def test_parts_count_like_the_whole(tmp_path, suffix, rows, seed, drop) -> None:
     table = frame(rows, seed, systems=("a",) if "system" in drop else ("b", "a", "c"))
     path = written(table.drop(columns=drop), tmp_path / f"runs{suffix}")
     try:
-        in_blocks(1000, path)
+        bk.load(path, missing="ignore", stream=False)
     except bk.OutcomeError as error:  # no outcome at all
         with pytest.raises(bk.OutcomeError, match=re.escape(str(error))):
-            in_blocks(7, path)
+            bk.load(path, missing="ignore", stream=True)
         return
     same_in_parts(path)
 
@@ -131,7 +133,7 @@ def broken(how):
 
 
 REFUSED = {
-    "repeated": ["must occur once", "rows [46] and 9[02] both hold", "question 'q"],
+    "repeated": ["must occur once", "(row|rows) .*9[02]", "question 'q"],
     "repeated at once": ["must occur once"],
     "counts twice": ["must have one row of counts"],
     "wrong outcome": ["outcome '?7", "(row 50|row 52) of column 'outcome'"],
@@ -144,9 +146,9 @@ REFUSED = {
 @pytest.mark.parametrize("how", REFUSED)
 def test_parts_are_refused_like_the_whole(tmp_path, suffix, how) -> None:
     path = written(broken(how), tmp_path / f"runs{suffix}")
-    for rows in (1000, 7):
+    for stream in (False, True):
         with pytest.raises(bk.OutcomeError) as error:
-            in_blocks(rows, path)
+            bk.load(path, stream=stream)
         for words in REFUSED[how]:
             assert re.search(words, str(error.value)), f"{words!r} is not in: {error.value}"
         assert str(error.value).startswith(path.name)
@@ -158,3 +160,46 @@ def test_one_content_under_two_names_is_noted_between_parts(tmp_path) -> None:
     path = written(table, tmp_path / "runs.parquet")
     with pytest.warns(bk.OutcomeWarning, match="1 of 6 questions ask the same"):
         same_in_parts(path)
+
+
+def test_trials_without_number_are_counted_with_a_note(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(long_tables, "_MAX_MARK_BYTES", 100)
+    table = frame(90).fillna(1.0).assign(trial=lambda f: [f"run {i}" for i in range(len(f))])
+    data = bk.load(written(table, tmp_path / "runs.csv"), stream=True, missing="ignore")
+    assert int(data.trials.sum()) == 90
+    assert any("repeated trials were looked for within parts" in note for note in data.notes)
+
+
+@pytest.mark.parametrize(("name", "options", "words"), [
+    ("runs.csv", {"columns": {"answer": "answer"}, "stream": True},
+     "stream must be left out for columns=.'answer'"),
+    ("runs.csv", {"stream": 1.5}, "stream must be True, False or None; got 1\\.5"),
+    ("runs.jsonl", {"stream": True}, "stream must be left out for jsonl"),
+])  # fmt: skip
+def test_what_cannot_be_counted_in_parts_is_said(tmp_path, name, options, words) -> None:
+    table, path = frame(30).fillna(1.0).assign(answer="x"), tmp_path / name
+    if name == "runs.csv":
+        written(table, path)
+    else:
+        table.to_json(path, orient="records", lines=True)
+    with pytest.raises(bk.OutcomeError, match=words):
+        bk.load(path, **options)
+
+
+def test_large_files_are_counted_in_parts_unless_told_otherwise(tmp_path, monkeypatch) -> None:
+    path = written(frame(90), tmp_path / "runs.csv")
+    calls = []
+    add = loading.Counter.add
+
+    def noted(counter, table):
+        calls.extend([1] * (counter.rules is None))  # trials are counted, and not kept
+        add(counter, table)
+
+    monkeypatch.setattr(loading.Counter, "add", noted)
+    bk.load(path, missing="ignore")
+    assert not calls
+    monkeypatch.setattr(loading, "_MIN_BYTES_FOR_BLOCKS", 100)
+    bk.load(path, missing="ignore")
+    assert len(calls) == 13
+    bk.load(path, missing="ignore", stream=False)
+    assert len(calls) == 13

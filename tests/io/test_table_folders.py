@@ -27,6 +27,7 @@ WRITERS = {
     "json": lambda table, path: table.to_json(path, orient="records"),
     "parquet": lambda table, path: table.to_parquet(path, index=False),
 }
+STREAMED = pytest.mark.parametrize("stream", [None, True])
 
 
 def written(folder, **tables):
@@ -53,43 +54,46 @@ def test_any_parts_are_the_table_that_was_taken_apart(tmp_path_factory, parts, k
     assert counts(bk.load(folder)) == counts(bk.tally(TABLE))
 
 
-def test_without_a_system_column_files_are_systems_and_the_card_says_so(tmp_path):
+@STREAMED
+def test_without_a_system_column_files_are_systems_and_the_card_says_so(tmp_path, stream):
     tables = {s: rows.drop(columns="system") for s, rows in TABLE.groupby("system")}
     folder = written(tmp_path / "runs", **tables)
-    data = bk.load(folder)
+    data = bk.load(folder, stream=stream)
     assert counts(data) == counts(bk.load(written(tmp_path / "x", whole=TABLE) / "whole.csv"))
     assert "system = column '(name of the file)'" in data.card()
     named = written(tmp_path / "named", first=TABLE[:6], second=TABLE[6:])
-    assert bk.load(named).systems == ["a", "bb"]
+    assert bk.load(named, stream=stream).systems == ["a", "bb"]
 
 
-def test_columns_that_disagree_are_refused(tmp_path):
+@STREAMED
+def test_columns_that_disagree_are_refused(tmp_path, stream):
     first, second = TABLE[:6], TABLE[6:]
     for number, renamed in enumerate([
         second.rename(columns={"passed": "score"}), second.drop(columns="trial"),
         second.drop(columns="system"), second.rename(columns={"system": "model"}),
     ]):  # fmt: skip
         folder = written(tmp_path / str(number), first=first, second=renamed)
-        message = refused(lambda folder=folder: bk.load(folder), "second.csv")
+        message = refused(lambda folder=folder: bk.load(folder, stream=stream), "second.csv")
         assert "columns" in message
     folder = written(tmp_path / "foreign", first=first, other=pd.DataFrame({"a": [1], "b": [2]}))
-    refused(lambda: bk.load(folder), "other.csv", "one question column")
+    refused(lambda: bk.load(folder, stream=stream), "other.csv", "one question column")
     assert bk.load(folder / "first.csv").systems == ["a"]  # as the message says
 
 
-def test_a_table_and_its_copy_do_not_count_twice(tmp_path):
+@STREAMED
+def test_a_table_and_its_copy_do_not_count_twice(tmp_path, stream):
     plain = TABLE.drop(columns="trial")
     folder = written(tmp_path / "copy", results=plain, backup=plain[::-1])
-    refused(lambda: bk.load(folder), "question 'q0' of system", "backup.csv",
+    refused(lambda: bk.load(folder, stream=stream), "question 'q0' of system", "backup.csv",
             "further trials")  # fmt: skip
     both = [folder / "results.csv", folder / "backup.csv"]
     assert bk.load(both).trials.values.tolist() == [[4] * 3] * 2  # named, they are further trials
     numbered = written(tmp_path / "numbered", results=TABLE, backup=TABLE[::-1])
-    refused(lambda: bk.load(numbered), "must occur once")
+    refused(lambda: bk.load(numbered, stream=stream), "must occur once")
     same = written(tmp_path / "same", results=plain, again=plain)
-    refused(lambda: bk.load(same), "byte for byte")
+    refused(lambda: bk.load(same, stream=stream), "byte for byte")
     split = written(tmp_path / "split", first=TABLE[::2], second=TABLE[1::2])
-    assert counts(bk.load(split)) == counts(bk.load(folder / "results.csv"))
+    assert counts(bk.load(split, stream=stream)) == counts(bk.load(folder / "results.csv"))
 
 
 def dealt(how):
@@ -118,11 +122,12 @@ def test_parts_of_one_system_are_told_with_what_reads_them(
     assert bk.load(named, missing="ignore").systems == names
 
 
+@STREAMED
 @pytest.mark.parametrize("names", [["model-7b", "model-70b"], ["part-a", "part-b"], ["new", "old"]])
-def test_files_that_are_systems_by_their_names_are_not_asked_about(tmp_path, names):
+def test_files_that_are_systems_by_their_names_are_not_asked_about(tmp_path, stream, names):
     rows = TABLE.drop(columns="system")
     folder = written(tmp_path, **{names[0]: rows[:6], names[1]: rows[6:]})
-    assert "CHECK" not in bk.load(folder).card()
+    assert "CHECK" not in bk.load(folder, stream=stream).card()
 
 
 def test_counts_and_wide_tables_in_folders(tmp_path):

@@ -126,9 +126,10 @@ def test_nested_fields_of_parquet_are_those_of_json_lines(tmp_path, rows, delta,
                 "data must have at least one outcome",
             )
             continue
-        data = bk.load(path, **options_of_load)
-        assert data.sha256() == expected.sha256()
-        assert data.dataset.identical(expected.dataset)
+        for stream in (False, True):
+            data = bk.load(path, stream=stream, **options_of_load)
+            assert data.sha256() == expected.sha256()
+            assert data.dataset.identical(expected.dataset)
 
 
 def test_a_field_that_is_not_there_is_refused(tmp_path):

@@ -1,7 +1,7 @@
 """Long tables of pandas, or of any library that narwhals supports, whole or in parts.
 
-Their rows become trials or counts, by labels of systems, questions and trials. Of every row only a
-few numbers are kept in memory.
+Their rows become trials or counts, by labels of systems, questions and trials. Of a table in parts
+only the counts and the labels are kept in memory.
 """
 
 from collections import Counter as Counts
@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from bayesatk._tools.arrays import Ints
+from bayesatk._tools.arrays import Flags, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import SYSTEMS, Columns, Picked, labels, one_row_a_trial, trial_text
@@ -29,7 +30,6 @@ from bayesatk.data.requests import READERS
 from bayesatk.data.role_doubts import Doubt, is_suite, summaries_among, variants_doubt
 from bayesatk.data.roles import (
     COUNTS,
-    LABELS,
     MAX_SCANNED_ROWS,
     ROLES,
     Sample,
@@ -39,6 +39,7 @@ from bayesatk.data.roles import (
 )
 from bayesatk.data.validation import (
     Codes,
+    NumberScale,
     OutcomeError,
     Scores,
     check_counts,
@@ -188,12 +189,14 @@ def _computed_partitions(data: Any) -> Iterator[Any]:
 
 
 _MAX_CELLS = 100_000_000  # systems times questions; their counts take 1.6 GB
+_MAX_MARK_BYTES = 1 << 28  # of the bits that mark the trials that were seen
+_BITS_PER_WORD = 64
 
 
 def read_rows(
     tables: Iterable[Columns], scores: Scores, rules: AnswerRules | None = None
 ) -> LongForm:
-    """Return the trials, or the counts, of a long table in parts."""
+    """Return the trials of a long table in parts, or only their counts if there are no rules."""
     counter = Counter(scores, rules)
     for table in tables:
         counter.add(table)
@@ -201,7 +204,7 @@ def read_rows(
 
 
 class Counter:
-    """Trials or counts of a long table, collected from its parts as a few numbers for each row.
+    """Trials or counts of a long table, collected from its parts.
 
     Checks what concerns several parts: that no trial occurs twice, and that the rows of a question
     agree in its content, group, weight and covariates.
@@ -211,7 +214,7 @@ class Counter:
     scores : mapping
         As in `bayesatk.tally`.
     rules : AnswerRules, optional
-        How answers are compared.
+        How answers are compared; without rules trials are counted and not kept.
 
     Examples
     --------
@@ -219,19 +222,22 @@ class Counter:
     >>> roles = {"question": "id", "outcome": "passed"}
     >>> counter.add(Columns(roles, {"question": ["a", "b"], "outcome": [1, 0]}))
     >>> counter.add(Columns(roles, {"question": ["b"], "outcome": [1]}))
-    >>> counter.long_form().slots(counter.scores).tolist()  # by question: missing, wrong, right
+    >>> counter.long_form().counted.tolist()  # by question: missing, wrong, right
     [[[0, 0, 1], [0, 1, 1]]]
     """
 
     def __init__(self, scores: Scores, rules: AnswerRules | None = None) -> None:
-        self.scores, self.rules = scores, rules or AnswerRules()
+        self.scores, self.rules = scores, rules
         self.judged = False  # whether an outcome so far is not missing
         # Position of every label so far, by role.
         self._places: dict[str, dict[Any, int]] = {"system": {}, "question": {}, "trial": {}}
-        self._trial_labels: list[Any] = []  # as they are written first, by position
-        self._parts: list[Columns] = []  # without the values of their rows
-        self._rows: dict[str, list[Any]] = {}  # values of every part, by name
+        self._slots: Ints = np.zeros((1, 1, len(scores) + 1), np.int64)
+        self._parts: list[Columns] = []
+        self._trials: dict[str, list[Any]] = {}  # arrays of every part, by name
+        self._seen: NDArray[np.uint64] | None = np.zeros((1, 1, 1), np.uint64)
         self._agreement = Agreement()
+        self._first: Columns | None = None
+        self._notes: tuple[str, ...] = ()
         self._passed_over = Counts[str]()
 
     def add(self, table: Columns) -> None:
@@ -240,46 +246,67 @@ class Counter:
             return
         table = one_row_a_trial(table)
         self._passed_over.update(table.passed_over)
+        if self.rules is None:
+            self._refuse_uncounted(table)
         system, question = self._cells(table)
-        rows: dict[str, Any] = {"system": system, "question": question}
         if table.counted:
-            rows["slots"] = _slots_of_counts(table, self.scores)
-        else:
-            rows |= self._trials(table, question)
-        numbers: Any = table.numbers
-        if isinstance(numbers, list):
-            numbers = np.array(numbers, np.int64)
-        values = {"question": question}
-        self._parts.append(replace(table, values=values, numbers=numbers, content={}))
-        for name, values in rows.items():
-            self._rows.setdefault(name, []).append(values)
+            self._slots = _padded(self._slots, (*self._shape, self._slots.shape[2]))
+            counted = self._slots[system, question].any(axis=1)
+            _refuse_repeated([table], system * self._shape[1] + question, counted)
+            self._slots[system, question] = _slots_of_counts(table, self.scores)
+            return
+        trial = self._coded(table, "trial")
+        if self.rules is not None:
+            self._keep(table, self.rules, system, question, trial)
+            return
+        if trial is not None:
+            key = (system * self._shape[1] + question) * len(self._places["trial"]) + trial
+            _refuse_repeated([table], key, self._marked(system, question, trial))
+        code = _outcome_codes(table, self.scores)
+        self.judged |= bool((code >= 0).any())
+        self._slots = _padded(self._slots, (*self._shape, self._slots.shape[2]))
+        np.add.at(self._slots, (system, question, code + 1), 1)
 
-    def _trials(self, table: Columns, question: Ints) -> dict[str, Any]:
-        """Return number, outcome, answer, cost and truth of every trial of a part."""
-        answers = self.rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
+    def _refuse_uncounted(self, table: Columns) -> None:
+        """Refuse costs, truths and scores that are numbers, which need the trials."""
+        remedy = "Read the table whole: ", Argument("stream", False), ", or table.compute()."
+        for role in filter(table.roles.__contains__, READERS):
+            rule = " must be left out for tables that are counted part by part. "
+            raise OutcomeError(role, rule, *remedy)
+        if isinstance(self.scores, NumberScale) and not table.counted:
+            rule = " must map outcomes where tables are counted part by part; got numbers. "
+            raise OutcomeError("scores", rule, *remedy)
+
+    def _keep(
+        self, table: Columns, rules: AnswerRules, system: Ints, question: Ints, trial: Ints | None
+    ) -> None:
+        """Keep the trials of a part with their answers, costs and truths."""
+        answers = rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
         if "outcome" in table.roles:
             code = _outcome_codes(table, self.scores)
         else:
-            references = self._references(table, question, self.rules)
-            code = codes_of(answers or [], references, self.scores)
+            code = codes_of(answers or [], self._references(table, question, rules), self.scores)
         self.judged |= bool((code >= 0).any())
         by_trial = {
             role: read(table.listed(role), code, table.place, table.roles[role])
             for role, read in READERS.items()
             if role in table.roles
         }
-        trial = self._coded(table, "trial")
-        return {"trial": trial, "code": code, "answer": answers, **by_trial}
+        trials = {"system": system, "question": question, "trial": trial, "code": code,
+                  "answer": answers, **by_trial}  # fmt: skip
+        self._parts.append(table)
+        for name, values in trials.items():
+            self._trials.setdefault(name, []).append(values)
 
     def long_form(self) -> LongForm:
         """Return the trials, or counts, of all parts."""
-        if not self._parts:
+        if self._first is None:
             raise OutcomeError("a table of outcomes must have rows; got none.")
         systems, questions = (list(self._places[role]) for role in ("system", "question"))
-        table, notes = self._parts[0], list[str]()
+        table, notes = self._first, list(self._notes)
         unnumbered = "trial" not in table.roles and not table.counted
         if unnumbered:
-            notes.append("no trial column: the rows of one (system, question) are its trials")
+            notes.insert(0, "no trial column: the rows of one (system, question) are its trials")
         if table.unused:
             named = shown(list(table.unused), 200)[1:-1]
             notes.append(
@@ -288,10 +315,14 @@ class Counter:
             )
         notes += [f"{words}: {number}" for words, number in self._passed_over.items() if number]
         used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
-        long = self._with_rows(LongForm(
+        long = LongForm(
             systems, questions, notes=(used, *notes), columns=self._agreement.columns(questions),
-            outcome_column=table.roles.get("outcome", ""), rules=self.rules,
-        ))  # fmt: skip
+            outcome_column=table.roles.get("outcome", ""),
+        )  # fmt: skip
+        if self._parts:
+            long = self._with_trials(long)
+        else:
+            long = replace(long, counted=self._slots[: len(systems), : len(questions)])
         if table.counted and (stopped := long.stopped_systems(self.scores)).any():
             note = (
                 f"CHECK: no question of {shown(systems[int(stopped.argmax())])} has two successes, "
@@ -299,61 +330,47 @@ class Counter:
                 "first success? Counts do not say so: give the outcome of every trial, in order."
             )
             long = replace(long, notes=(*long.notes, note))
-        ids_of_rows = len(long.code) == len(questions) and len(self._trial_labels) > 1
+        n_rows = sum(map(len, self._trials.get("question", ())))
+        ids_of_rows = n_rows == len(questions) and len(self._places["trial"]) > 1
         same = self._agreement.doubt(questions, numbered=not unnumbered and not ids_of_rows)
-        others = variants_doubt(systems), _sums_doubt(table, long), same
+        others = variants_doubt(systems), self._sums_doubt(questions), same
         for doubt in filter(None, (*table.doubts, *others)):
             long = long.doubted(*doubt)
         return long
 
-    def _with_rows(self, long: LongForm) -> LongForm:
-        """Return the long form with the rows of all parts, or refuse a row that comes again."""
-        rows: dict[str, Any] = {
+    def _sums_doubt(self, questions: Sequence[Any]) -> Doubt:
+        """Return a doubt if counts of trials may be numbers of questions of a benchmark."""
+        table, trials = self._first, self._slots[..., 1:].sum(axis=2)
+        of_benchmarks = 100  # questions, at least
+        if table is None or not table.counted or trials[trials > 0].min(initial=of_benchmarks) < (
+            of_benchmarks
+        ) or not (len(questions) == 1 or is_suite(table.roles["question"])):  # fmt: skip
+            return ()
+        return (f"the {trials.max()} trials are read as those of one question; if they are as many "
+                "questions of a benchmark, pass@1 alone is known, not pass@k of more trials",
+                ".")  # fmt: skip
+
+    def _with_trials(self, long: LongForm) -> LongForm:
+        """Return the long form with the trials of all parts, or refuse a repeated trial."""
+        tables = self._parts
+        joined: dict[str, Any] = {
             name: None if parts[0] is None else np.concatenate(parts)
-            for name, parts in self._rows.items()
+            for name, parts in self._trials.items()
             if name != "answer"
         }
-        system, question = rows["system"].astype(np.int64), rows["question"]
-        cell, trial = system * len(long.questions) + question, rows.get("trial")
-        if "slots" in rows:
-            self._refuse_repeated(rows, cell)
-            counted = np.zeros((*self._shape, rows["slots"].shape[1]), np.int64)
-            counted[system, question] = rows["slots"]
-            return replace(long, counted=counted)
-        labels = answers = None
+        cell, trial = joined["system"] * self._shape[1] + joined["question"], joined["trial"]
+        labels = None
         if trial is not None:
-            self._refuse_repeated(rows, cell * len(self._trial_labels) + trial)
-            labels = [self._trial_labels[position] for position in trial.tolist()]
-        if "answer" in self._parts[0].roles:
-            answers = [text for texts in self._rows["answer"] for text in texts]
-        by_trial = {role: rows[role] for role in READERS if role in rows}
+            key = cell * len(self._places["trial"]) + trial
+            _refuse_repeated(tables, key, np.zeros(len(key), bool))
+            labels = [label for table in tables for label in table.listed("trial")]
+        answers = None
+        if "answer" in tables[0].roles:
+            answers = [text for texts in self._trials["answer"] for text in texts]
+        by_trial = {role: joined[role] for role in READERS if role in joined}
         return replace(
-            long, code=rows["code"], cell=cell, by_trial=by_trial, answer=answers,
-            trial_labels=labels,
-        )  # fmt: skip
-
-    def _refuse_repeated(self, rows: Mapping[str, Ints], key: Ints) -> None:
-        """Refuse a row whose key occurs in an earlier row."""
-        repeated = pd.Series(key).duplicated().to_numpy()
-        if not repeated.any():
-            return
-        row = int(repeated.argmax())
-        first = Columns.place(*_table_and_row(self._parts, int((key == key[row]).argmax())))
-        table, row_of_table = _table_and_row(self._parts, row)
-        word, second = table.word, table.place(row_of_table)
-        holders = f"{word}s{first.removeprefix(word)} and{second.removeprefix(word)}"
-        places = {**self._places, "trial": self._trial_labels}
-        content = ", ".join(f"{role} {shown([*places[role]][rows[role][row]])}"
-                            for role in LABELS if role in table.roles)  # fmt: skip
-        if table.counted:
-            raise OutcomeError(
-                f"each (system, question) must have one row of counts; {holders} are both of "
-                f"{content}. Add them up, or name their systems."
-            )
-        raise OutcomeError(
-            f"each (system, question, trial) must occur once; {holders} both hold {content}. "
-            "Remove the repetition, or number the trials",
-            *(piece for way in table.apart for piece in way), ".",
+            long, code=joined["code"], cell=cell, by_trial=by_trial, answer=answers,
+            rules=self.rules or AnswerRules(), trial_labels=labels,
         )  # fmt: skip
 
     @property
@@ -365,6 +382,8 @@ class Counter:
         """Return the positions of system and question of every row; compare rows of a question."""
         question = self._coded(table, "question")
         assert question is not None  # every table has questions
+        if self._first is None:
+            self._first = replace(table, values={}, numbers=(), content={})
         system = self._coded(table, "system")
         if system is None:
             self._places["system"]["system"], system = 0, np.zeros(len(question), np.int64)
@@ -382,15 +401,30 @@ class Counter:
         if role not in table.roles:
             return None
         codes, names = labels(table, role)
-        places = self._places[role]
         if role == "trial":
-            texts = list(map(trial_text, names))
-            new = dict(reversed([*zip(texts, names, strict=True)]))
-            self._trial_labels += [new[text] for text in dict.fromkeys(texts) if text not in places]
-            names = texts
+            names = list(map(trial_text, names))
         else:
             _refuse_summaries(table, role, names)
+        places = self._places[role]
         return np.array([places.setdefault(name, len(places)) for name in names], np.int64)[codes]
+
+    def _marked(self, system: Ints, question: Ints, trial: Ints) -> Flags:
+        """Mark trials as seen, one bit each, and return which of them an earlier part has."""
+        words = -(-len(self._places["trial"]) // _BITS_PER_WORD)
+        if self._seen is not None and self._shape[0] * self._shape[1] * words * 8 > _MAX_MARK_BYTES:
+            self._seen = None
+            self._notes += (
+                f"{len(self._places['trial'])} labels of trials: repeated trials were looked for "
+                "within parts of the table only",
+            )
+        if self._seen is None:
+            return np.zeros(len(trial), bool)
+        self._seen = _padded(self._seen, (*self._shape, words))
+        word = system, question, trial // _BITS_PER_WORD
+        bit = np.uint64(1) << (trial % _BITS_PER_WORD).astype(np.uint64)
+        again = (self._seen[word] & bit) > 0
+        np.bitwise_or.at(self._seen, word, bit)
+        return again
 
     def _references(
         self, table: Columns, question: Ints, rules: AnswerRules
@@ -405,20 +439,6 @@ class Counter:
         places = np.array([codes[answers] for answers in right], np.int64)
         self._agreement.compare(table, key, right, places, question, names)
         return right
-
-
-def _sums_doubt(table: Columns, long: LongForm) -> Doubt:
-    """Return a doubt if counts of trials may be numbers of questions of a benchmark."""
-    of_benchmarks = 100  # questions, at least
-    if long.counted is None:
-        return ()
-    trials = long.counted[..., 1:].sum(axis=2)
-    one_question = len(long.questions) == 1 or is_suite(table.roles["question"])
-    if trials[trials > 0].min(initial=of_benchmarks) < of_benchmarks or not one_question:
-        return ()
-    return (f"the {trials.max()} trials are read as those of one question; if they are as many "
-            "questions of a benchmark, pass@1 alone is known, not pass@k of more trials",
-            ".")  # fmt: skip
 
 
 def _refuse_summaries(table: Columns, role: str, labels: Sequence[Any]) -> None:
@@ -448,6 +468,37 @@ def _outcome_codes(table: Columns, scores: Scores) -> Codes:
             *cells[0], scores, values[:10_000], cells[1] if len(cells) > 1 else None
         )
     return codes
+
+
+def _refuse_repeated(tables: Sequence[Columns], key: Ints, earlier: Flags) -> None:
+    """Refuse a row whose key occurs in an earlier row of these parts, or in an earlier part."""
+    repeated = pd.Series(key).duplicated().to_numpy()
+    again = repeated | earlier
+    if not again.any():
+        return
+    row = int(again.argmax())
+    table, row_of_table = _table_and_row(tables, row)
+    second = table.place(row_of_table)
+    holders = f"{second} and an earlier row"
+    if repeated[row]:
+        first = Columns.place(*_table_and_row(tables, int((key == key[row]).argmax())))
+        word = table.word
+        holders = f"{word}s{first.removeprefix(word)} and{second.removeprefix(word)}"
+    if table.counted:
+        raise OutcomeError(
+            f"each (system, question) must have one row of counts; {holders} are both of question "
+            f"{shown(table.value('question', row_of_table))}. Add them up, or name their systems."
+        )
+    content = ", ".join(
+        f"{role} {shown(table.value(role, row_of_table))}"
+        for role in table.roles
+        if role != "outcome"
+    )
+    raise OutcomeError(
+        f"each (system, question, trial) must occur once; {holders} both hold {content}. "
+        "Remove the repetition, or number the trials",
+        *(piece for way in table.apart for piece in way), ".",
+    )  # fmt: skip
 
 
 def _table_and_row(tables: Sequence[Columns], row: int) -> tuple[Columns, int]:
@@ -493,3 +544,9 @@ def _whole(table: Columns, role: str) -> Ints:
                 )  # fmt: skip
         values = numbers
     return check_counts(values, f"column {table.roles[role]!r}")
+
+
+def _padded[Kind: np.generic](array: NDArray[Kind], shape: tuple[int, ...]) -> NDArray[Kind]:
+    """Return the array padded by zeros to at least a shape."""
+    room = [(0, max(0, size - has)) for has, size in zip(array.shape, shape, strict=True)]
+    return np.pad(array, room) if any(more for _, more in room) else array

@@ -207,8 +207,8 @@ def read_trials(
     by_role = columns or {}
     if roles and isinstance(by_role, Mapping):
         by_role = {**by_role, **roles}
-    if long_tables.is_partitioned(data):
-        return read_rows(long_tables.partitions(data, by_role), scores, rules)
+    if long_tables.is_partitioned(data) and "answer" not in by_role:
+        return read_rows(long_tables.partitions(data, by_role), scores)
     if long_tables.is_table(data):
         return read_rows([long_tables.read_table(data, by_role)], scores, rules)
     refuse_given("data without columns", columns=columns)

@@ -1,6 +1,7 @@
 """`load`: read outcomes from files of any format; `convert`: write them as one long table.
 
-Files are read by the reader of their format, and errors name the file.
+Files are read by the reader of their format, and errors name the file. Large tables are counted in
+blocks of rows.
 """
 
 import csv
@@ -25,7 +26,7 @@ from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.long_tables import Counter
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.requests import Request
-from bayesatk.data.roles import COVARIATE
+from bayesatk.data.roles import BY_TRIAL, COVARIATE
 from bayesatk.data.tally import BINARY, Better, check_options, finish, refuse_given, tally
 from bayesatk.data.validation import NumberScale, OutcomeError, Scores, shown, word_scores
 from bayesatk.io.load_options import LoadOptions, LogOptions
@@ -38,7 +39,7 @@ from bayesatk.io.log_rows import (
     usual_scores,
 )
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
-from bayesatk.io.record_tables import defused
+from bayesatk.io.record_tables import columns_and_rows, defused
 from bayesatk.io.sources import (
     BUDGET,
     Source,
@@ -57,6 +58,8 @@ from bayesatk.io.table_files import (
     with_run_labels,
     with_system,
 )
+
+_MIN_BYTES_FOR_BLOCKS = 1 << 28  # of tables, to count them in blocks by default
 
 
 def reads_files[**Given, Found](read: Callable[Given, Found]) -> Callable[Given, Found]:
@@ -108,6 +111,7 @@ def load(
     missing_question: Literal["error", "drop"] = "error",
     format: str | None = None,
     answers: bool = False,
+    stream: bool | None = None,
     progress: bool | None = None,
     **more: Unpack[LoadOptions],
 ) -> Outcomes:
@@ -166,6 +170,10 @@ def load(
         error for an unknown format lists all.
     answers : bool
         Whether to keep the answers in Inspect and lm-eval logs, for votes between them.
+    stream : bool, optional
+        Whether to count CSV and Parquet files in blocks of rows, so that memory grows with the
+        number of questions and not of rows. Default: from 256 MB (for Parquet, 8 million rows) on,
+        if no answers are read.
     progress : bool, optional
         Whether to show on standard error how many of more than 20 files are read, and the time
         left. Default: where that is a terminal or a notebook.
@@ -264,8 +272,15 @@ def read_outcomes(source: object, arguments: dict[str, Any]) -> tuple[Outcomes, 
             given_scores = None if scores is None else scale
             long, scale = to_long(read_logs(inputs), given_scores, default_scale, missing, rules)
         else:
-            first_scale = default_scale if scores is None else scale
-            long, scale = read_tables(inputs, first_scale, rules, changes=scores is None)
+            stream = arguments["stream"]
+            levels_needed = (
+                isinstance(scale, NumberScale) and not stream
+            )  # which depend on the numbers of all trials
+            in_blocks = count_in_blocks(inputs, stream) and not levels_needed
+            first_scale = scale if in_blocks or scores is not None else default_scale
+            long, scale = read_tables(
+                inputs, first_scale, None if in_blocks else rules, changes=scores is None
+            )
             long = replace(long, notes=(*long.notes, *inputs.notes))
         long = request.add_to(long)
         if inputs.are_logs:
@@ -348,15 +363,15 @@ def read_logs(inputs: InputFiles) -> Rows:
 
 
 def read_tables(
-    inputs: InputFiles, scale: Scores, rules: AnswerRules, changes: bool
+    inputs: InputFiles, scale: Scores, rules: AnswerRules | None, changes: bool
 ) -> tuple[LongForm, Scores]:
-    """Return the trials, or the counts, of tables, and the scores.
+    """Return the trials of tables, or only their counts without rules, and the scores.
 
     If `changes`, the scores are those of yes and no, or of C and I of Inspect, where the first
     outcomes are these.
     """
     counter = Counter(scale, rules)
-    for source, block in table_blocks(inputs, scale):
+    for source, block in table_blocks(inputs, scale, rules is not None):
         if changes and not counter.judged and isinstance(block.values.get("outcome"), list):
             outcomes = block.values["outcome"]
             counter.scores = word_scores(outcomes) or usual_scores(outcomes, scale)  # of two
@@ -364,13 +379,15 @@ def read_tables(
     return counter.long_form(), counter.scores
 
 
-def table_blocks(inputs: InputFiles, scores: Scores) -> Iterator[tuple[Source, Columns]]:
+def table_blocks(
+    inputs: InputFiles, scores: Scores, whole: bool = True
+) -> Iterator[tuple[Source, Columns]]:
     """Yield the rows of tables in blocks; a file without a system column is a system."""
     several, folders = len(inputs.sources) > 1, FolderTables()
     options = inputs.options
     for source, file in inputs.opened():
         folder = folder_name(source, inputs.sources)
-        with closing(blocks_of(source, file, options, folder, scores)) as parts:
+        with closing(blocks_of(source, file, options, folder, scores, whole)) as parts:
             while (block := read_named(source, next, parts, None)) is not None:
                 if not len(block):
                     continue
@@ -384,6 +401,38 @@ def table_blocks(inputs: InputFiles, scores: Scores) -> Iterator[tuple[Source, C
                 if several:
                     read_named(source, folders.check, source, block, options.same_system)
                 yield source, block
+
+
+def count_in_blocks(inputs: InputFiles, stream: object) -> bool:
+    """Return whether files are counted in blocks: as asked for, else if they are large."""
+    if stream not in (None, True, False):
+        raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
+    kinds = ("parquet", "csv", "tsv")
+    read_whole = ("answer", "reference", *BY_TRIAL)
+    options = inputs.options
+    obstacles = [f"columns={{{role!r}: ...}}" for role in read_whole if role in options.named]
+    obstacles += [f"{name}=" for name in options.given().keys() & {"records", "wide"}]
+    if not set(inputs.kinds) <= set(kinds):
+        obstacles.append(", ".join(sorted(set(inputs.kinds))))
+    if stream and obstacles:
+        raise OutcomeError(
+            f"stream must be left out for {obstacles[0]}; parts of {', '.join(kinds)} can be "
+            "counted where there are outcomes. ", Argument("stream", False), " reads files whole.",
+        )  # fmt: skip
+    if stream is not None or obstacles:
+        return bool(stream)
+    return bool(
+        sum(read_named(source, _text_bytes, source) for source in inputs.sources)
+        > _MIN_BYTES_FOR_BLOCKS
+    )
+
+
+def _text_bytes(source: Source) -> int:
+    """Return the size of a table as text in bytes; about 32 for a row of Parquet."""
+    if source.kind == "parquet":
+        return 32 * columns_and_rows(source.path)[1]
+    packing = 10 if source.plain != source.path else 1  # typical compression ratio of tables
+    return packing * source.path.stat().st_size
 
 
 def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "") -> None:

@@ -541,17 +541,28 @@ def restored(cell: str) -> str:
 
 _MAX_ROWS_PER_BLOCK = 1 << 18  # some tens of MB
 _BYTES_PER_CELL = 8  # of a column in memory
-_BYTES_PER_ROW = 32  # that is kept: its system, question, trial and outcome
 
 
-def parquet_blocks(path: Path, picked: Picked) -> Generator[Columns]:
-    """Yield the columns with a role of a Parquet file, in blocks of rows."""
+def parquet_blocks(path: Path, picked: Picked, whole: bool) -> Generator[Columns]:
+    """Yield the columns with a role of a Parquet file, in blocks of rows.
+
+    If `whole`, all blocks together must fit into the budget.
+    """
     with parquet_errors():
         needed = picked.needed
-        file, first_row = open_parquet(path, needed), 0
+        file = open_parquet(path, needed)
+        max_rows = budget_in_use() // (len(needed) * _BYTES_PER_CELL)
+        if whole and file.metadata.num_rows > max_rows:
+            raise too_large("the file, to be read whole,", max_rows, "rows", file.metadata.num_rows)
+        first_row, bytes_in_memory = 0, 0
         pool: dict[str, str] = {}  # one object for each text: a table repeats its labels
         for batch in bounded_batches(file, needed):
             cells = {name: _column_of_batch(batch, name) for name in needed}
+            bytes_in_memory += sum(
+                column.nbytes for column in cells.values() if not _is_text(column.type)
+            )
+            if whole and bytes_in_memory > budget_in_use():
+                raise too_large("the columns, unpacked,", budget_in_use(), "bytes")
             yield picked.table(
                 partial(_column_values, cells, pool),
                 numbers=range(first_row, first_row + batch.num_rows),
@@ -591,10 +602,11 @@ def records_of_parquet(path: Path, names: Collection[str]) -> Iterator[dict[str,
             yield from batch.to_pylist()
 
 
-def columns_of_parquet(path: Path) -> list[str]:
-    """Return the names of the columns of a Parquet file."""
+def columns_and_rows(path: Path) -> tuple[list[str], int]:
+    """Return the names of the columns of a Parquet file, and its stated number of rows."""
     with parquet_errors():
-        return list(open_parquet(path).schema_arrow.names)
+        file = open_parquet(path)
+        return list(file.schema_arrow.names), int(file.metadata.num_rows)
 
 
 def open_parquet(path: Path, fields: Iterable[str] = ()) -> Any:
@@ -649,9 +661,8 @@ def bounded_batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
     """Yield record batches of some columns, each within the budget."""
     from pyarrow import types
 
-    max_rows = budget_in_use() // _BYTES_PER_ROW
-    if file.metadata.num_rows > max_rows:
-        raise too_large("the file", max_rows, "rows", file.metadata.num_rows)
+    if file.metadata.num_rows > budget_in_use():
+        raise too_large("the file", budget_in_use(), "rows", file.metadata.num_rows)
     coded = {name for name, kind in _types(file.schema_arrow).items() if types.is_dictionary(kind)}
     within = tuple(f"{name}." for name in names)
     for group in range(file.metadata.num_row_groups):

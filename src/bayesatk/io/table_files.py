@@ -54,9 +54,13 @@ _PART_NAME = re.compile(
 
 
 def blocks_of(
-    source: Source, file: BinaryIO, options: ReadOptions, folder: str, scores: Scores
-) -> Generator[Columns]:
-    """Yield the columns with a role in blocks of rows."""
+    source: Source, file: BinaryIO, options: ReadOptions, folder: str, scores: Scores,
+    whole: bool = True,
+) -> Generator[Columns]:  # fmt: skip
+    """Yield the columns with a role in blocks of rows.
+
+    If `whole`, the caller keeps all blocks, which must then fit into the budget together.
+    """
     sample = sample_of(source, file, options)
     if not sample.names:
         raise OutcomeError("a table of outcomes must have rows; got none. Was it written?")
@@ -67,7 +71,7 @@ def blocks_of(
     picked = options.picked(sample, columns, **rows)
     file.seek(0)
     blocks = (
-        parquet_blocks(source.path, picked)
+        parquet_blocks(source.path, picked, whole)
         if source.kind == "parquet"
         else text_blocks(
             source.kind, file, picked, options.records, [*sample.names, *options.ignore]

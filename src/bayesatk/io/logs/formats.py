@@ -12,7 +12,7 @@ from bayesatk.io.json_stream import decoded, members, parsed_lines
 from bayesatk.io.logs import agent_logs, benchmark_logs
 from bayesatk.io.logs.inspect_logs import INSPECT
 from bayesatk.io.logs.record_logs import RecordLog
-from bayesatk.io.record_tables import columns_of_parquet
+from bayesatk.io.record_tables import columns_and_rows
 from bayesatk.io.sources import (
     COMPRESSED,
     SUFFIXES,
@@ -61,8 +61,8 @@ def detect(source: Source, format_name: str | None = None) -> str:
         )  # fmt: skip
     kind = SUFFIXES[suffix]
     if kind == "parquet":
-        fields = dict.fromkeys(columns_of_parquet(source.path))
-        return _recognised(fields, _formats_with("parquet")) or kind
+        columns, _ = columns_and_rows(source.path)
+        return _recognised(dict.fromkeys(columns), _formats_with("parquet")) or kind
     if kind not in ("json", "jsonl"):
         return kind
     with open_source(source) as file:
