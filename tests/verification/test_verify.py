@@ -273,6 +273,20 @@ def test_right_results_agree_with_their_own_draws_in_a_new_order(options, read) 
     np.testing.assert_allclose(observed["sampled_mean"], np.average(rates, 1, share), rtol=1e-9)
 
 
+def test_systems_that_tried_different_questions_agree_but_for_their_untested_spread() -> None:
+    """Their errors about what they did not try are opposite, and sampled systems independent."""
+    rng = np.random.default_rng(1)
+    trials = np.full((2, 60), 8)
+    trials[0, 35:], trials[1, :25] = 0, 0
+    data = bk.tally((rng.binomial(trials, rng.beta(1, 1, 60)), trials), missing="ignore")
+    fit, other = (bk.evaluate(data, "pass@1", difficulty="beta", rng=seed) for seed in (1, 2))
+    found = bk.verify(fit, other.drop_nodes("closed_form"))
+    assert found.verdict == "agree"
+    pairs = found.table[found.table["other"].notna()].set_index("target")
+    assert pairs["z_sd"].isna().to_dict() == {"questions": True, "population": False}
+    assert "the spread of differences is not tested (1)" in found.summary()
+
+
 def test_an_observed_value_that_is_off_is_said(exact, sampled) -> None:
     found = bk.verify(_planted(exact, "pass_at_k", estimate=0.25), sampled)
     wrong = found.table[found.table["verdict"] == "disagree"]

@@ -215,13 +215,15 @@ def _simulated_votes(closed: xr.Dataset, posterior: xr.Dataset) -> Iterator[Quan
 def _differences(exact: Result, sampled: Result) -> Iterator[Quantity]:
     """Yield the difference of every pair of systems, by the joint draws of all systems.
 
-    Systems that are sampled one by one are independent. So are the joint draws on these questions.
-    On others systems move together: the mean is the same, and what can be compared of the spread is
-    the correlation, with that of sampled draws in a joint order.
+    Systems that are sampled one by one are independent. So are the joint draws on these questions,
+    if all systems tried all of them. On others systems move together: the mean is the same, and
+    what can be compared of the spread is the correlation, with that of sampled draws in a joint
+    order.
     """
     joint, closed, posterior = exact.group(_JOINT), exact.group("closed_form"), draws_of(sampled)
     ordered, levels = _in_joint_order(exact, sampled), np.array(LEVELS)
-    number = int((exact.trials > 0).any(axis=0).sum())
+    tried = exact.trials > 0
+    number, independent = int(tried.any(axis=0).sum()), exact.judges is None and tried.all()
     for name, values in joint.data_vars.items():
         if name not in posterior or name not in closed or "system" not in values.dims:
             continue
@@ -242,7 +244,7 @@ def _differences(exact: Result, sampled: Result) -> Iterator[Quantity]:
                 )
                 draws = stored[0] - stored[1]
                 fields: dict[str, Any] = {"mean_draws": few["mean_draws"]}
-                if exact.judges is None and where.get("target") == "questions":
+                if independent and where.get("target") == "questions":
                     fields |= {
                         "sd": float(np.hypot(*sd)), "sd_draws": few["sd_draws"],
                         "points": np.quantile(draws, levels), "probabilities": levels,

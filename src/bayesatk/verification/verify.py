@@ -183,8 +183,9 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
     There ``z_sd`` of a difference compares Fisher's transformation of the correlation of its joint
     draws with that of sampled draws, which the same estimate puts in a joint order: draws in a
     wrong order are noticed, an error of the estimate is not. It is NaN, and `Verification.summary`
-    says so, with a judge, for a k beyond the trials, on new groups, and for a model of your own. A
-    metric that `sampled` lacks is named in the summary.
+    says so, with a judge, for a k beyond the trials, on new groups, on these questions if a system
+    did not try all of them, and for a model of your own. A metric that `sampled` lacks is named in
+    the summary.
 
     See Also
     --------
