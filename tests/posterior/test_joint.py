@@ -181,3 +181,19 @@ def test_what_trials_do_not_tell_of_their_own_questions_no_other_system_tells() 
     draws = bk.evaluate(runs, "pass@1,64", rng=1)["joint_posterior"]["pass_at_k"].sel(k=64)
     gap = (draws.isel(system=0) - draws.isel(system=1)).var(SAMPLE)
     assert float(gap.sel(target="population")) > 0.9 * float(gap.sel(target="questions"))
+
+
+def test_questions_that_nobody_tried_change_nothing_on_others() -> None:
+    """Nor what two systems have in common of pass@16 from 4 trials."""
+    rng = np.random.default_rng(8)
+    p = expit(0.3 + 1.2 * rng.standard_normal(40) + 0.5 * rng.standard_normal((2, 40)))
+    counts, found = rng.binomial(4, p), []
+    for more in (0, 80):
+        right = np.pad(counts, ((0, 0), (0, more)))
+        trials = np.pad(np.full(counts.shape, 4), ((0, 0), (0, more)))
+        data = bk.tally((right, trials), missing="ignore")
+        draws = bk.evaluate(data, "pass@1,16", difficulty="beta", rng=1)["joint_posterior"]
+        others = draws["pass_at_k"].sel(target="population").transpose("k", "system", *SAMPLE)
+        found.append([np.corrcoef(own.reshape(2, -1))[0, 1] for own in others.values])
+    assert found[0][1] > 0.1
+    np.testing.assert_allclose(found[1], found[0], atol=0.01)

@@ -54,7 +54,11 @@ class SharedQuestions:
         ndarray, shape (metrics, systems)
         """
         on_these, on_others = self._variance[0], self._variance[target]
-        drawn = np.clip(1.0 - on_these / np.maximum(on_others, 1e-300), 0.0, 1.0)
+        drawn = 1.0 - on_these / np.maximum(on_others, 1e-300)
+        if target == 1:  # of all questions on these, of those that were tried on others
+            tried = (self._study.outcomes.trials.values > 0).mean(axis=1)
+            drawn /= np.maximum(tried, 1e-300)
+        drawn = np.clip(drawn, 0.0, 1.0)
         beyond = np.array([metric.k > self._largest_k for metric in self._study.grid])
         return self._unjudged * np.where(beyond[:, None], drawn, 1.0)
 
