@@ -9,23 +9,10 @@ from scipy.stats import betabinom
 
 import bayesatk as bk
 from bayesatk.models.mixing import mixing_notes
-from tests.conftest import FALSE_ALARM, METRICS
+from tests.conftest import METRICS
 
 INTERPRETED = {"mode": "FAST_COMPILE"}
 SHORT = {"difficulty": "beta", "draws": 500, "tune": 500, "progress": False}
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
-def test_sampling_agrees_with_the_closed_form(ragged, pooling) -> None:
-    beta = {"difficulty": "beta"} if pooling == "partial" else {}
-    fit = bk.evaluate(ragged, METRICS, pooling=pooling, rng=1, **beta)
-    sampled = bk.sample(
-        ragged, METRICS, pooling=pooling, rng=3, draws=2000, tune=1500, progress=False, **beta
-    )
-    found = bk.verify(fit, sampled, alpha=FALSE_ALARM)
-    assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
 
 
 @pytest.mark.long

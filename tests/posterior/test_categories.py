@@ -20,7 +20,6 @@ from bayesatk.metrics import grid
 from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit
 from bayesatk.posterior import model
 from bayesatk.priors.fields import Fields
-from tests.conftest import FALSE_ALARM
 
 SCORES = {"fail": 0.0, "part": 0.5, "pass": 1.0}
 GRADED = [["fail", "part", "pass", "pass", "part"], ["part", "part", "fail", "pass", "pass"]]
@@ -299,35 +298,6 @@ def test_a_metric_of_ones_own_on_categories(graded, monkeypatch) -> None:
     for statistic in ("estimate", "mean", "sd"):
         own = cell(fit, "all_best_at_k", statistic, k=3)
         assert own == pytest.approx(cell(mapped, "pass_hat_k", statistic, k=3), abs=1e-10)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("pooling", ["partial", "complete", "none"])
-def test_sampling_agrees_with_the_closed_form(pooling) -> None:
-    data = simulated(systems=2, questions=15)
-    prior = UNORDERED[pooling]
-    fit = bk.evaluate(data, METRICS, pooling=pooling, prior=prior, rng=1)
-    sampled = bk.sample(data, METRICS, pooling=pooling, prior=prior, rng=2, progress=False)
-    found = bk.verify(fit, sampled, alpha=FALSE_ALARM)
-    assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
-    wrong = fit.copy(deep=True)  # the best of k + 1
-    wrong["closed_form"]["max_at_k"].loc[{"k": 2}] = wrong["closed_form"]["max_at_k"].sel(k=4)
-    assert bk.verify(wrong, sampled, alpha=FALSE_ALARM).verdict == "disagree"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("pooling", ["none", "partial"])
-def test_prior_trials_are_sampled_too(pooling) -> None:
-    options = {"pooling": pooling, "prior_trials": simulated(seed=2, trials=3), "prior_weight": 0.5}
-    options["prior"] = UNORDERED[pooling]
-    data = simulated(seed=1)
-    fit = bk.evaluate(data, METRICS, rng=1, **options)
-    sampled = bk.sample(data, METRICS, rng=2, progress=False, **options)
-    found = bk.verify(fit, sampled, alpha=FALSE_ALARM)
-    assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
-    plain = bk.evaluate(data, METRICS, pooling=pooling, prior=UNORDERED[pooling], rng=1)
-    with pytest.raises(ValueError, match="their prior_count differ"):
-        bk.verify(plain, sampled)
 
 
 def test_where_importance_sampling_fails_markov_chains_take_over(monkeypatch) -> None:

@@ -213,20 +213,6 @@ def test_levels_have_the_groups_that_arviz_checks_models_with() -> None:
     assert 0.0 <= float(sensitivity["bayes"].sel(target="population").squeeze()) < 0.5
 
 
-# NUTS on one family; tests/models/test_program.py has the likelihood of the sampled model for every
-# family and structure.
-
-
-@pytest.mark.long
-def test_the_sampled_model_agrees() -> None:
-    rng = np.random.default_rng(1)
-    p = rng.beta(6.0, 2.0, 30) * (rng.random(30) > 0.2)
-    data = tallied(binomial_grades(p, 4, 4, rng), 4)
-    fit = bk.evaluate(data, "bayes max@4", difficulty="inflated", rng=1)
-    sampled = bk.sample(data, "bayes max@4", difficulty="inflated", draws=800, rng=1)
-    assert bk.verify(fit, sampled).verdict != "disagree"
-
-
 def test_offsets_move_the_expected_score_as_a_logit() -> None:
     """Of one Beta the expected score at an offset is that of its moved mean."""
     law = Nodes.of_moments(np.array([[0.3], [0.6], [0.5]]), np.array([[0.2], [0.05], [0.95]]))

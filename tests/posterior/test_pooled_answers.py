@@ -222,22 +222,6 @@ def test_choices_are_how_many_answers_there_are() -> None:
         bk.evaluate(data, "plurality@4", answer_prior=prior)
 
 
-@pytest.mark.long
-@pytest.mark.slow
-def test_pymc_agrees_on_votes() -> None:
-    rows = answers(15, 5, 5, 7)
-    rows[1][0] = rows[4][2] = ""
-    data = data_of(rows)
-    options: dict[str, Any] = {"difficulty": "beta"}
-    fit = bk.evaluate(data, "plurality@1,4", rng=1, **options)
-    sampled = bk.sample(
-        data, "plurality@1,4", rng=2, draws=500, tune=500, progress=False, **options
-    )
-    checked = bk.verify(fit, sampled)
-    assert checked.verdict == "agree", checked.table
-    assert {"wrong_agreement", "plurality_votes_at_k"} <= set(checked.table["variable"])
-
-
 @pytest.mark.slow
 def test_sampled_votes_of_very_many_trials_are_refused() -> None:
     with pytest.raises(ValueError, match="k <= 30"):

@@ -377,22 +377,6 @@ def test_what_takes_marks_as_they_are_refuses_trials_of_known_truth() -> None:
             run()
 
 
-@pytest.mark.long
-def test_the_sampled_model_agrees() -> None:
-    rng = np.random.default_rng(4)
-    parts = [simulated(rng, 40, 4, 50, rates) for rates in ((0.95, 0.4), (0.9, 0.1))]
-    data = bk.tally(
-        {"a": parts[0][0], "b": parts[1][0]}, truth={"a": parts[0][1], "b": parts[1][1]}
-    )
-    for options in (
-        {"difficulty": "beta"}, {"difficulty": "inflated"}, {"pooling": "none"},
-        {"pooling": "complete"},
-    ):  # fmt: skip
-        fit = bk.evaluate(data, "pass@1,4 pass^4", rng=1, **options)
-        drawn = bk.sample(data, "pass@1,4 pass^4", rng=1, **options)
-        assert bk.verify(fit, drawn).verdict == "agree", options
-
-
 # Data
 
 

@@ -253,21 +253,3 @@ def test_metrics_of_any_draws_are_weighted() -> None:
         chosen = {"target": "questions"}
         one, two = (each["posterior"]["pass_at_k"].sel(chosen) for each in (fit, again))
         np.testing.assert_allclose(one, two.transpose(*one.dims), atol=1e-12)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("population", ["law", "bootstrap"])
-def test_the_sampled_twin_weighs_them_alike(population) -> None:
-    rng = np.random.default_rng(2)
-    data = bk.tally(rng.binomial(4, rng.beta(0.7, 0.9, 9)), trials=4, weight=rng.lognormal(0, 1, 9))
-    options = {"difficulty": "beta", "population": population}
-    fit = bk.evaluate(data, "pass@1,2", rng=1, **options)
-    sampled = bk.sample(data, "pass@1,2", rng=2, progress=False, **options)
-    found = bk.verify(fit, sampled, alpha=1e-4)
-    assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
-    with pytest.raises(ValueError, match="must have the same population"):
-        bk.verify(bk.evaluate(data, "pass@1,2", difficulty="beta", rng=1,
-                              population="law" if population == "bootstrap" else "bootstrap"),
-                  sampled)  # fmt: skip
-    with pytest.raises(ValueError, match="data"):
-        bk.verify(bk.evaluate(data.unweighted(), "pass@1,2", rng=1, **options), sampled)

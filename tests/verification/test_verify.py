@@ -340,6 +340,19 @@ def test_different_questions_are_refused(exact) -> None:
     informed = bk.evaluate([[1, 0]], METRICS, pooling="none", prior=bk.priors.BetaPrior(2, 2))
     with pytest.raises(ValueError, match="same prior"):
         bk.verify(informed, other)
+    covered = bk.tally([[1, 0]] * 9, covariates={"x": list(range(9))}, weight=[*range(1, 10)])
+    earlier = {"prior_trials": [[1]] * 9, "prior_weight": 0.5}
+    for options, said in (
+        ({"covariates": ["x"]}, "same covariates"),
+        ({"population": "law"}, "same population"),
+        (earlier, "their prior_count differ"),
+    ):
+        plain, changed = (
+            bk.evaluate(covered, "pass@1", difficulty="beta", draws=9, **more)
+            for more in ({}, options)
+        )
+        with pytest.raises(ValueError, match=said):
+            bk.verify(plain, changed.drop_nodes("closed_form"))
     with pytest.raises(ValueError, match="share at least one variable"):
         bk.verify(bk.evaluate([[1, 0]], "auc@2", pooling="none", rng=1), other)
     with pytest.raises(ValueError, match="alpha"):
