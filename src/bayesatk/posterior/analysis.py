@@ -271,7 +271,7 @@ def _judged(study: Study, index: int) -> _Request:
             study.outcomes.weight, not study.bootstrapped,
         )  # fmt: skip
     fewest = int(model.states.trials.min())
-    remarks += family_note(name, posterior.families, study.judged, fewest)
+    remarks += family_note(name, posterior.model.described, study.judged, fewest)
     if study.known_judges is not None:
         first_metric = study.metrics[0]
         remarks += judge_notes(
@@ -347,7 +347,7 @@ def _numbers_of(
             name: np.broadcast_to(effective, len(request.places))
             for name, effective in posterior.effective_draws.items()
         },
-        posterior.diagnostics, posterior.families, posterior.method, posterior.judge_share,
+        posterior.diagnostics, posterior.model.described, posterior.method, posterior.judge_share,
         checks,
     )  # fmt: skip
 

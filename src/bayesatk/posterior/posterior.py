@@ -375,11 +375,6 @@ class Posterior:
         return self.numbers.sd
 
     @property
-    def families(self) -> dict[str, FamilyShare]:
-        """Difficulty families with probability and evidence; empty without partial pooling."""
-        return self.model.described
-
-    @property
     def of_groups(self) -> list[Numbers]:
         """Mean and variances of means over the questions of each group; empty without groups."""
         numbers = []

@@ -15,7 +15,6 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Ints, Rng
@@ -216,13 +215,6 @@ class Unpooled(VotePosterior):
         ones = np.ones(len(self.ks))
         return {"interval_draws": self.draws * ones, "sd_draws": self.moments.pool.shape[1] * ones}
 
-    def draw(
-        self, size: int, rng: Rng, keep_p: bool, alone: bool = False,
-        likelihood: bool = False, new: Rng | None = None,
-    ) -> Draws:  # fmt: skip
-        """Draw means over questions independently."""
-        return self.joint(size, rng).drawn
-
     def joint(self, size: int, rng: Rng) -> VoteDraws:
         """Return draws of means over questions, and of their bootstrap."""
         values = np.stack([
@@ -348,10 +340,6 @@ class RightVotes:
     def credit(self) -> Credit:
         """One at `right`, else zero."""
         return _indicator_credit(self.k, self.right)
-
-    def latent(self, p: ArrayLike) -> Array:
-        """Zeros: votes are computed from the draws of p directly."""
-        return np.zeros(np.shape(p))
 
 
 @lru_cache(maxsize=1024)

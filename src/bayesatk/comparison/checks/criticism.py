@@ -52,8 +52,8 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
     all_families = replace(prior, families=DIFFICULTY_FAMILIES)
     judged = [fit.scale.judged(metric) for metric in metrics or parse("pass@1")]
     averaged = replace(model_of(fit, system), prior=all_families).fit(judged)
-    shares = {name: share.probability for name, share in averaged.families.items()}
-    if any(np.isnan(share.log_evidence) for share in averaged.families.values()):
+    shares = {name: share.probability for name, share in averaged.model.described.items()}
+    if any(np.isnan(share.log_evidence) for share in averaged.model.described.values()):
         return None
     probability = float(sum(shares[name] for name in prior.family_prior))
     text = f"{FAMILIES_CHECK}: {family_shares(shares, least=0.0)}"
