@@ -9,10 +9,10 @@ import xarray as xr
 import bayesatk as bk
 from bayesatk.data.study import read_study
 from bayesatk.metrics.grid import one_metric
-from bayesatk.models.building import build_models
 from bayesatk.models.evidence import average
 from bayesatk.models.metric_draws import drawn_hyperparameters, named_draws
 from bayesatk.models.predictive import Predictive
+from bayesatk.models.program import build_models
 from bayesatk.models.question_draws import traced_laws
 from bayesatk.posterior.analysis import _replicates
 from bayesatk.posterior.models_of import system_model

@@ -13,7 +13,7 @@ import xarray as xr
 import bayesatk as bk
 from bayesatk.data.study import Study, read_study
 from bayesatk.models import sampling
-from bayesatk.models.building import build_models
+from bayesatk.models.program import build_models
 from bayesatk.models.sampling import compiler_of
 
 SHORT = {"draws": 200, "tune": 200, "chains": 2, "progress": False}

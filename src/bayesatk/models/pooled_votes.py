@@ -23,7 +23,6 @@ from bayesatk.data.study import Study
 from bayesatk.metrics.credit import Credit
 from bayesatk.metrics.families import Family, Metric
 from bayesatk.metrics.grid import parse
-from bayesatk.models.building import build_models
 from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import (
     CountDraws,
@@ -34,6 +33,7 @@ from bayesatk.models.metric_draws import (
     named_draws,
     traced_p,
 )
+from bayesatk.models.program import build_models
 from bayesatk.models.question_draws import all_trials, traced_laws
 from bayesatk.models.votes import ballots_of, vote_means
 from bayesatk.priors import AnswerHyperPrior

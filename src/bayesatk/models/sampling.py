@@ -22,12 +22,12 @@ from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.grid import MetricSpec
-from bayesatk.models.building import build_models, sampled_families
 from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import CountDraws, count_draws, posterior_dataset
 from bayesatk.models.mixing import mixing_notes
 from bayesatk.models.pooled_votes import pooled_vote_draws
 from bayesatk.models.predictive import Predictive
+from bayesatk.models.program import build_models, sampled_families
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import (
     DIFFICULTY_FAMILIES,
