@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.data.columns import Columns
+from bayesatk.data.columns import Columns, rows_from
 from bayesatk.data.long_tables import Counter
 from bayesatk.results.result import Result
 from tests.data.intake import KINDS, as_kind
@@ -216,7 +216,7 @@ def test_parts_of_a_table_agree(tmp_path):
     roles = {"question": "id", "outcome": "passed", "group": "domain"}
     for number, group in ((7, "law"), (8, None), (9, "art")):
         values = {"question": ["a"], "outcome": [1], "group": [group]}
-        table = Columns(roles, values, numbers=[number])
+        table = Columns(roles, values, place=rows_from(number))
         if group != "art":
             counter.add(table)
             continue

@@ -72,16 +72,12 @@ class Columns:
         Name of the column with each role.
     values : mapping
         Its values, by role: a list, a numeric array, or labels coded by pandas.
-    word, ending : str
-        What a row is called in messages ("row", "line"), and what follows its number.
-    numbers : sequence of int, optional
-        Number of every row in its source; default 0, 1, ....
+    place : callable
+        Place of a row for messages; default: by its number.
     content : mapping
         Digest of every cell of the columns of content, by name.
     unused : tuple
         Names of the columns without a role.
-    at : callable, optional
-        Place of a row for messages; default: by its number.
     doubts, apart : sequence
         Warnings about the roles; remedies where several rows have one trial number.
     passed_over : mapping of str to int
@@ -92,12 +88,9 @@ class Columns:
 
     roles: Mapping[str, Any]
     values: Mapping[str, Any]
-    word: str = "row"
-    numbers: Sequence[int] | None = None
+    place: Callable[[int], str] = field(default_factory=lambda: rows_from(0))
     content: Mapping[Any, Sequence[int]] = field(default_factory=dict)
     unused: tuple[Any, ...] = ()
-    ending: str = ""
-    at: Callable[[int], str] | None = None
     doubts: Sequence[Doubt] = ()
     apart: Sequence[Doubt] = ()
     passed_over: Mapping[str, int] = field(default_factory=dict)
@@ -113,16 +106,14 @@ class Columns:
 
     def take(self, rows: Any) -> "Columns":
         """Return the rows at these positions, in this order."""
-        places = np.asarray(rows, np.int64)
+        rows, place = np.asarray(rows, np.int64), self.place
         values = {
-            role: [cells[row] for row in places.tolist()]
-            if isinstance(cells, list)
-            else cells[places]
+            role: [cells[row] for row in rows.tolist()] if isinstance(cells, list) else cells[rows]
             for role, cells in self.values.items()
         }
         return replace(
-            self, values=values, numbers=[self.number(row) for row in places.tolist()],
-            content={name: [cells[row] for row in places.tolist()]
+            self, values=values, place=lambda row: place(rows[row]),
+            content={name: [cells[row] for row in rows.tolist()]
                      for name, cells in self.content.items()},
         )  # fmt: skip
 
@@ -141,14 +132,6 @@ class Columns:
         del roles[role], values[role]
         return replace(self, roles=roles, values=values)
 
-    def number(self, row: int) -> int:
-        """Return the number of a row in its source."""
-        return row if self.numbers is None else self.numbers[row]
-
-    def place(self, row: int) -> str:
-        """Return the place of a row for messages."""
-        return self.at(row) if self.at else f"{self.word} {self.number(row)}{self.ending}"
-
     def value(self, role: str, row: int) -> Any:
         """Return a value as a Python object."""
         values = self.values[role]
@@ -157,6 +140,11 @@ class Columns:
     def listed(self, role: str) -> list[Any]:
         """Return the values of a column as a list of Python objects."""
         return listed(self.values[role])
+
+
+def rows_from(first: int) -> Callable[[int], str]:
+    """Return a function that names the places of rows, of which the first has this number."""
+    return lambda row: f"row {first + row}"
 
 
 def listed(values: Any) -> list[Any]:

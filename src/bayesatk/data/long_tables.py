@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from bayesatk._tools.arrays import Flags, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.columns import SYSTEMS, Columns, Picked, labels, one_row_a_trial, trial_text
+from bayesatk.data.columns import (
+    SYSTEMS,
+    Columns,
+    Picked,
+    labels,
+    one_row_a_trial,
+    rows_from,
+    trial_text,
+)
 from bayesatk.data.long_form import (
     LongForm,
     codes_of,
@@ -172,8 +180,7 @@ def partitions(data: Any, columns: Mapping[str, str]) -> Iterator[Columns]:
     """Yield the partitions of a table of dask, of which only the needed columns are computed."""
     picked, start = Picked.of(Sample(list(data.columns), {}, False), columns), 0
     for partition in _computed_partitions(data[picked.needed]):
-        rows = range(start, start + len(partition))
-        table = from_pandas(partition, columns, numbers=rows)
+        table = from_pandas(partition, columns, place=rows_from(start))
         yield replace(table, unused=picked.unused)
         start += len(partition)
 
@@ -383,7 +390,7 @@ class Counter:
         question = self._coded(table, "question")
         assert question is not None  # every table has questions
         if self._first is None:
-            self._first = replace(table, values={}, numbers=(), content={})
+            self._first = replace(table, values={}, content={})
         system = self._coded(table, "system")
         if system is None:
             self._places["system"]["system"], system = 0, np.zeros(len(question), np.int64)
@@ -481,8 +488,9 @@ def _refuse_repeated(tables: Sequence[Columns], key: Ints, earlier: Flags) -> No
     second = table.place(row_of_table)
     holders = f"{second} and an earlier row"
     if repeated[row]:
-        first = Columns.place(*_table_and_row(tables, int((key == key[row]).argmax())))
-        word = table.word
+        first_table, first_row = _table_and_row(tables, int((key == key[row]).argmax()))
+        first = first_table.place(first_row)
+        word = second.partition(" ")[0]
         holders = f"{word}s{first.removeprefix(word)} and{second.removeprefix(word)}"
     if table.counted:
         raise OutcomeError(

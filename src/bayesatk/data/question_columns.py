@@ -271,8 +271,9 @@ def _several_contents(
         )
     if str(name).lower() == "answer" and not {"answer", "trials"} & set(named_roles):
         ways.append((f"if {name!r} is what the systems answered", {"answer": name}))
-    if table.ending and not place.endswith(table.ending):  # the rows are in two files
-        unit, word = (FOLDER, "folder") if "/" in table.ending else (FILE, "file")
+    files = [text.partition(" of ")[2] for text in (place, table.place(row))]
+    if files[0] != files[1]:
+        unit, word = (FOLDER, "folder") if "/" in files[1] else (FILE, "file")
         ways.append((f"if each {word} numbers its own questions",
                      {"question": [unit, *as_tuple(named_roles["question"])]}))  # fmt: skip
     ways.append(

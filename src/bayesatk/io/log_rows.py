@@ -350,7 +350,7 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     if rows.options.answers:
         values["answer"] = [trial.answer for trial in rows.trials]
     values |= {role: _values_under_name(rows, role, name) for role, name in rows.roles.items()}
-    return Columns({role: role for role in values} | rows.roles, values, at=rows.place)
+    return Columns({role: role for role in values} | rows.roles, values, place=rows.place)
 
 
 def _values_under_name(rows: Rows, role: str, name: str) -> list[object]:

@@ -19,11 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+import numpy as np
 import pandas as pd
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data import long_tables
-from bayesatk.data.columns import Columns, Picked
+from bayesatk.data.columns import Columns, Picked, rows_from
 from bayesatk.data.roles import (
     KEY,
     MAX_SCANNED_ROWS,
@@ -123,7 +124,8 @@ def _columns_of_block(picked: Picked, word: str, block: list[tuple[Any, ...]]) -
     }
     if word == "row":
         columns = _restored(columns)
-    return picked.table(lambda name, role: columns[name], word=word, numbers=numbers)
+    rows = np.array(numbers)
+    return picked.table(lambda name, role: columns[name], place=lambda row: f"{word} {rows[row]}")
 
 
 def read_records(kind: str, file: BinaryIO, records: str | None) -> Generator[NumberedRecord]:
@@ -565,7 +567,7 @@ def parquet_blocks(path: Path, picked: Picked, whole: bool) -> Generator[Columns
                 raise too_large("the columns, unpacked,", budget_in_use(), "bytes")
             yield picked.table(
                 partial(_column_values, cells, pool),
-                numbers=range(first_row, first_row + batch.num_rows),
+                place=rows_from(first_row),
             )
             first_row += batch.num_rows
 

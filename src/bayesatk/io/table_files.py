@@ -173,7 +173,8 @@ def with_system(
     name = source.plain.stem if source.system is None else source.system
     of_same_name = [file for file in sources if file.name == source.name]
     folder = f"{folder_name(source, sources)}/" * (len(of_same_name) > 1)
-    table = replace(table, ending=f" of {folder}{source.name}")
+    place = table.place
+    table = replace(table, place=lambda row: f"{place(row)} of {folder}{source.name}")
     if "system" in table.roles:
         if source.system is None:
             return table
