@@ -473,6 +473,16 @@ def test_questions_that_are_never_solved_are_claimed(difficulty) -> None:
         assert estimate in sentences[0] or difficulty == "averaged"
 
 
+def test_impossible_questions_are_not_claimed_where_a_law_of_large_k_is_refused() -> None:
+    runs = [[0, 0]] * 6 + [[0, 1], [1, 1]] * 3
+    given = {"covariates": {"x": list(range(12))}, "group": ["a", "b"] * 6}
+    for name, values in given.items():
+        data = bk.tally(runs, **{name: values})
+        named = ["x"] if name == "covariates" else None
+        fit = bk.evaluate(data, "pass@1,8", difficulty="inflated", covariates=named, rng=1)
+        assert not [line for line in levels(Result.of(fit)) if "never solved" in line]
+
+
 def test_probable_families_are_named_once() -> None:
     """Where more than one has 5%; and that k beyond the trials rests on them."""
     counts = ([0, 0, 1, 2, 3, 4, 4, 2, 1, 0] * 3, [4] * 30)

@@ -94,7 +94,7 @@ def _beyond(result: Result) -> list[str]:
 
 def _ceilings(result: Result) -> list[str]:
     """Say which share of questions is never solved, where some probably are."""
-    if result.scale.axes or "inflated" not in result.families:
+    if not result.answers("tail_exponent") or "inflated" not in result.families:
         return []
     sentences = []
     for row in tail_exponent(result).to_dict("records"):
