@@ -613,7 +613,7 @@ REFUSED = {
     "guess --labels four=80": "whole numbers",
     "guess --n 10 --guess 0.5 --accuracy 0.55": "whole number",
     "guess --n 10 --guess 0.5 --accuracy 2": "--accuracy must lie between 0 and 1",
-    "guess --n 0 --guess 0.5": "--n must be at least 1",
+    "guess --n 0 --guess 0.5": "--n must be an integer >= 1",
     "evaluate {runs} --column foo=correct": "'foo' is none. Roles are system, question",
     "guess {one} --guess 0.5 -t 0": "--t must be a number of at least 1",
 }  # fmt: skip

@@ -1,12 +1,11 @@
 """Checks of the arguments of random baselines: guessing probabilities, accuracies and counts."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import ArgumentError, real_number
+from bayesatk._tools.messages import ArgumentError, real_number, whole_number
 
 _WHOLE_NUMBER_TOL = 1e-9  # of accuracy times n, relative to n
 
@@ -27,7 +26,7 @@ def success_probabilities(n: int | None, p: object) -> Array:
     >>> success_probabilities(None, {2: 1, 4: 2}).tolist()
     [0.5, 0.25, 0.25]
     """
-    n = None if n is None else positive_whole("n", n, "examples")
+    n = None if n is None else whole_number("n", n)
     values = _by_labels(p) if isinstance(p, Mapping) else _as_array(p)
     if values.ndim == 0:
         if n is None:
@@ -69,30 +68,9 @@ def _as_array(p: object) -> Array:
 
 
 def _by_labels(p: Mapping[object, object]) -> Array:
-    labels = [_whole("number of labels", number) for number in p]
-    examples = [_whole("examples", number) for number in p.values()]
-    for pair in zip(labels, examples, strict=True):
-        if pair[0] < 1 or pair[1] < 0:
-            raise ValueError(
-                "p as a mapping must be {labels >= 1: examples >= 0}; got "
-                f"{{{pair[0]}: {pair[1]}}}."
-            )
+    labels = [whole_number("number of labels", number) for number in p]
+    examples = [whole_number("examples", number, 0) for number in p.values()]
     return np.repeat(1.0 / np.array(labels, float), examples)
-
-
-def positive_whole(name: str, value: object, what: str) -> int:
-    """Return a whole number of at least 1."""
-    number = _whole(name, value)
-    if number < 1:
-        raise ArgumentError(name, f" must be at least 1 ({what}); got {number}.")
-    return number
-
-
-def _whole(name: str, value: Any) -> int:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or value % 1 != 0:
-        raise ArgumentError(name, f" must be a whole number; got {value!r}.")
-    return int(value)
 
 
 def check_times(t: float) -> float:
@@ -144,8 +122,8 @@ def correct_counts(
             + ("neither." if accuracy is None else f"both, {accuracy} and {num_correct}.")
         )
     if num_correct is not None:
-        count = _whole("num_correct", num_correct)
-        if not 0 <= count <= n:
+        count = whole_number("num_correct", num_correct, 0)
+        if count > n:
             raise ArgumentError("num_correct", f" must lie between 0 and n={n}; got {count}.")
         return count, count
     value = real_number("acc", accuracy)
@@ -159,8 +137,8 @@ def correct_counts(
                 "num_correct=, or decimals= if the accuracy was rounded for print."
             )
         return count, count
-    digits = _whole("decimals", decimals)
-    if digits < 0 or abs(value * 10.0**digits - round(value * 10.0**digits)) > _WHOLE_NUMBER_TOL:
+    digits = whole_number("decimals", decimals, 0)
+    if abs(value * 10.0**digits - round(value * 10.0**digits)) > _WHOLE_NUMBER_TOL:
         raise ArgumentError(
             "decimals",
             f" must be the number of decimals of acc, 0 or more; got {decimals} for {accuracy}.",

@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, expit, log_expit
 
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import one_of, proper_probability
+from bayesatk._tools.messages import one_of, proper_probability, whole_number
 from bayesatk.core.engine.distribution import Empirical, interval
 from bayesatk.data.chances import (
     check_times,
     correct_counts,
-    positive_whole,
     success_probabilities,
 )
 from bayesatk.guessing._tails import log_max_pmf, log_minus_log
@@ -83,7 +82,7 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
 
     def __init__(self, n: int, p: object, *, trials: int = 1) -> None:
         values = success_probabilities(n, p)
-        repeats = positive_whole("trials", trials, "guesses per example")
+        repeats = whole_number("trials", trials)
         self._set(
             n=len(values), trials=repeats, _guesser=PoissonBinomial(np.repeat(values, repeats))
         )
