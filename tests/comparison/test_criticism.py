@@ -82,15 +82,6 @@ def test_criticism_needs_a_difficulty_distribution() -> None:
         bk.checks.criticise(bk.evaluate([[1, 0]], "bayes", rng=1), alpha=1.0)
 
 
-def test_large_predictive_groups_are_there_when_asked_for() -> None:
-    counts = (np.arange(260) % 5, 4)
-    few = bk.evaluate((counts[0][:160], 4), "bayes", rng=1)
-    assert few["posterior_predictive"]["successes"].nbytes == 4000 * 160 * 2
-    assert "posterior_predictive" not in bk.evaluate(counts, "bayes", rng=1).children
-    kept = bk.evaluate(counts, "bayes", rng=1, keep=["predictive"])
-    assert kept["posterior_predictive"]["successes"].shape == (4, 1000, 1, 260)
-
-
 @pytest.mark.parametrize("name", ["dist", "rootogram", "pit", "tstat"])
 def test_predictive_plots_of_arviz_take_one_system(name) -> None:
     rng = np.random.default_rng(1)

@@ -4,7 +4,7 @@ import arviz as az
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution
 from scipy.stats import betabinom, binom
 
@@ -71,6 +71,7 @@ def test_importance_sampling_on_both_kinds_of_draws_agrees(pooling) -> None:
     for tree in (fit, sampled):
         psis = az.loo(tree)
         assert abs(psis.elpd - exact.elpd) < 0.1
+        assert abs(psis.p - exact.p) < 0.1
         assert float(psis.pareto_k.max()) < 0.7
 
 
@@ -217,54 +218,6 @@ def test_prior_trials_are_in_the_likelihood_without_pooling() -> None:
     np.testing.assert_allclose(elpd, expected, rtol=1e-10)
 
 
-def _prior_draws(family, size):
-    """Beta shapes (draws, components), shares, and atoms, drawn straight from the prior."""
-    rng = np.random.default_rng(5)
-    mean, icc = np.sort(rng.random((size, 2)), axis=1), rng.random((size, 2))
-    total = (1 - icc) / icc
-    share, atoms = np.tile([1.0, 0.0], (size, 1)), np.zeros((size, 2))
-    if family == "inflated":
-        drawn = rng.dirichlet([1, 1, 8], size)
-        share, atoms = np.stack([drawn[:, 2], np.zeros(size)], axis=1), drawn[:, :2]
-    if family == "mixture":
-        u = rng.random(size)
-        share = np.stack([u, 1 - u], axis=1)
-    else:
-        mean = rng.random((size, 2))
-    return mean * total, (1 - mean) * total, share, atoms
-
-
-def _log_counts(family, c, n, size=80_000):
-    """Log probability of every question's count at draws from the prior; (questions, draws)."""
-    a, b, share, atoms = _prior_draws(family, size)
-    logs = np.empty((len(c), size))
-    for i, (right, trials) in enumerate(zip(c, n, strict=True)):
-        p = (share * betabinom.pmf(right, trials, np.maximum(a, 1e-9), np.maximum(b, 1e-9))).sum(1)
-        logs[i] = np.log(p + atoms[:, 0] * (right == 0) + atoms[:, 1] * (right == trials))
-    return logs
-
-
-def test_families_against_a_sum_over_draws_from_the_prior() -> None:
-    """80,000 draws from each family's prior, weighted by the likelihood: errors below .005.
-
-    Points of the posterior err more: one of them is 2% of the inflated family, and .03 of a
-    question's prediction by seven others; such errors add up in the number of parameters.
-    """
-    c, n = np.array([0, 0, 0, 4, 3, 5, 1, 4]), np.array([4, 5, 4, 4, 5, 5, 4, 6])
-    names = ("beta", "inflated", "mixture")
-    logs = np.concatenate([_log_counts(name, c, n) for name in names], axis=1)
-    joint = logs.sum(axis=0)
-    fit = _fit((c, n), difficulty="averaged")
-    loo = bk.checks.exact_loo(fit)
-    left_out = [logsumexp(joint) - logsumexp(joint - question) for question in logs]
-    np.testing.assert_allclose(loo.elpd_i.values[0], left_out, atol=0.03)
-    fitted = [logsumexp(joint + question) - logsumexp(joint) for question in logs]
-    assert loo.p == pytest.approx(np.sum(fitted) - np.sum(left_out), abs=0.05)
-    evidence = logsumexp(joint) - np.log(joint.size) - _ways(c, n).sum()
-    assert float(bk.checks.log_evidence(fit)[0]) == pytest.approx(evidence, abs=0.05)
-    assert bk.checks.log_evidence(fit)[0] == fit["closed_form"]["log_evidence"][0]
-
-
 @pytest.mark.long
 def test_a_question_unlike_all_others_is_predicted_by_a_posterior_of_its_own() -> None:
     """Twelve sure questions and one never solved: the families are integrated again without it."""
@@ -274,12 +227,3 @@ def test_a_question_unlike_all_others_is_predicted_by_a_posterior_of_its_own() -
         whole = bk.checks.log_evidence(_fit((c, n), difficulty=difficulty))
         without_it = bk.checks.log_evidence(_fit((c[:-1], n[:-1]), difficulty=difficulty))
         assert elpd[-1] == pytest.approx(float(whole[0] - without_it[0]), abs=0.15)
-
-
-def test_models_of_different_families_are_compared() -> None:
-    """A third of the questions impossible, the others even: the inflated family predicts best."""
-    counts = ([0] * 20 + [8] * 40, [16] * 60)
-    fits = {name: _fit(counts, difficulty=name) for name in ("beta", "inflated", "averaged")}
-    table = bk.checks.compare_models(fits)
-    assert list(table.index)[-1] == "beta"
-    assert table.loc["inflated", "probability"] > 0.5 > 0.01 > table.loc["beta", "probability"]

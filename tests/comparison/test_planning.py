@@ -11,7 +11,6 @@ from bayesatk.comparison.plans import pilots
 from bayesatk.comparison.plans.assumptions import pilot_correlation
 from bayesatk.io.named_tables import tables_of
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.model import CountModel
 from tests.conftest import plan_table
 
 MEAN, ICC = 0.6, 0.3
@@ -58,26 +57,6 @@ def test_no_trial_is_worth_less_than_none_and_none_more_than_knowing() -> None:
     values = [_design("pass^4", n).question_variance[0] for n in (1, 2, 8, 64, 10**4)]
     assert np.all(np.diff(values) < 0)
     assert values[-1] > 0
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_planned_decisions_are_right_as_often_as_planned() -> None:
-    pairs, prior = {"a": (0.6, 0.3), "b": (0.67, 0.3)}, bk.priors.HyperPrior(families="beta")
-    row = plan_table(pairs, "pass@1", prob_correct=0.85, trials=[4]).iloc[0]
-    questions, rng = int(row["questions"]), np.random.default_rng(1)
-    right = 0
-    for _ in range(120):
-        means = []
-        for mean, icc in pairs.values():
-            total = (1 - icc) / icc
-            p = rng.beta(mean * total, (1 - mean) * total, questions)
-            right_trials = rng.binomial(4, p)
-            counts = np.stack([4 - right_trials, right_trials], axis=1)
-            fitted = CountModel.of(prior, counts).fit(parse("pass@1"))
-            means.append(fitted.mean[0, 1])
-        right += means[1] > means[0]
-    assert 0.75 < right / 120 < 0.95  # .85 within three standard errors
 
 
 def test_perfectly_correlated_difficulties_leave_the_trials_only() -> None:

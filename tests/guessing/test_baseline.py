@@ -7,10 +7,7 @@ from scipy.stats import beta, binom
 
 import bayesatk as bk
 from bayesatk.core.engine.distribution import interval
-from bayesatk.guessing.baseline import _new_runs
 from bayesatk.guessing.max_random import selected_skill
-from bayesatk.results.difficulty_draws import difficulty_draws
-from bayesatk.results.result import Result
 from tests.conftest import FALSE_ALARM
 
 BETA = {"difficulty": "beta", "rng": 1}
@@ -149,26 +146,6 @@ def test_simulated_guessers_need_whole_numbers() -> None:
         bk.models.build_random_guessers(4, 0.5, t=2.5)
     with pytest.raises(ValueError, match="ci_prob"):
         bk.guessing.random_baseline_distribution(4, 0.5, ci_prob=1.0)
-
-
-def test_new_runs_of_every_family_are_those_of_redrawn_questions() -> None:
-    """Mean and variance of the number correct, against draws of every question's p."""
-    counts, trials = np.array([0, 0, 0, 0, 5, 6, 4, 3, 6, 1]), np.array([6] * 9 + [1])
-    data = bk.tally((counts, trials))
-    fit = bk.evaluate(data, "bayes", difficulty="averaged", draws=8000, rng=1)
-    difficulty = difficulty_draws(fit, 0)
-    assert difficulty is not None
-    assert difficulty.atoms[:, 0].any()
-    rng = np.random.default_rng(2)
-    runs = _new_runs(Result.of(fit), 0, trials, rng)
-    # It needs PyMC, which other tests here do without.
-    from bayesatk.models.question_draws import success_p
-
-    pairs = np.stack([trials - counts, counts], axis=1).astype(float)
-    p = np.concatenate([success_p(difficulty, pair, 1, rng) for pair in pairs], axis=1)
-    redrawn = rng.binomial(trials, p).sum(axis=1)
-    assert abs(runs.mean() - redrawn.mean()) < 5 * redrawn.std() * np.sqrt(2 / 8000)
-    assert runs.std() == pytest.approx(redrawn.std(), rel=5 * np.sqrt(1 / 8000))
 
 
 def test_a_p_value_deep_in_the_tail_is_printed_with_its_digits() -> None:

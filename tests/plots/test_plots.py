@@ -44,17 +44,9 @@ def fit(data):
 
 
 @pytest.fixture(scope="module")
-def compared(fit):
-    unpooled = bk.evaluate(fit_data(fit), "pass@1 bayes", pooling="none", rng=1)
+def compared(data):
+    unpooled = bk.evaluate(data, "pass@1 bayes", pooling="none", rng=1)
     return bk.compare(unpooled, rope=0.05)
-
-
-def fit_data(fit):
-    observed, constant = fit["observed_data"].to_dataset(), fit["constant_data"].to_dataset()
-    return bk.tally(
-        observed["successes"].values, trials=constant["trials"].values,
-        systems=observed["system"].values.tolist(),
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -207,9 +199,9 @@ def test_curve_draws_means_bands_and_estimates(fit):
     assert "probability 95% (simultaneous" in " ".join(title(plot).split())
 
 
-def test_curve_shows_the_family_free_range_beyond_the_trials(fit):
+def test_curve_shows_the_family_free_range_beyond_the_trials(data, fit):
     plot = plots.plot_curve(fit)
-    ranges = bk.checks.extrapolation_range(fit_data(fit), "pass@8")
+    ranges = bk.checks.extrapolation_range(data, "pass@8")
     ranges = ranges.query("target == 'population' and system == 'b'")
     line = plot.get_viz("range", system="b", target="population")
     x, (lower, upper, gap) = line.get_xdata(), line.get_ydata().reshape(-1, 3).T
@@ -229,7 +221,7 @@ def test_curve_within_the_trials_shows_no_range():
     fit = bk.evaluate([[0, 1, 1, 0], [1, 1, 0, 1]], "pass@1,2,4", rng=1, draws=100)
     plot = plots.plot_curve(fit)
     assert "range" not in plot.viz.children
-    assert "dotted" not in title(plot)
+    assert "Dotted" not in title(plot)
 
 
 def test_curve_of_one_tau_and_one_target(fit):
@@ -442,12 +434,12 @@ def test_shrinkage_of_many_questions_is_a_handful_of_markers():
     assert sum(len(marker.get_offsets()) for marker in markers) == 5
 
 
-def test_shrinkage_of_draws(fit):
+def test_shrinkage_of_draws(data, fit):
     sampled = fit.copy()
     del sampled["closed_form"]
     with pytest.raises(ValueError, match=r"keep=\['p'\]"):
         plots.plot_shrinkage(sampled)
-    with_p = bk.evaluate(fit_data(fit), "pass@1", pooling="none", keep=["p"], draws=50, rng=1)
+    with_p = bk.evaluate(data, "pass@1", pooling="none", keep=["p"], draws=50, rng=1)
     del with_p["closed_form"]
     (points, *_) = plots.plot_shrinkage(with_p, "a").viz["questions"]["value"].values.ravel()[-1:]
     rate, mean = points.get_offsets()[0]

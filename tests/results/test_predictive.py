@@ -226,7 +226,7 @@ def test_prior_of_complete_pooling_has_the_earlier_trials() -> None:
     np.testing.assert_allclose(flat(fit["log_prior"]["mean_p"]), expected, rtol=1e-8)
 
 
-@pytest.mark.parametrize("pooling", ["none", "complete"])
+@pytest.mark.parametrize("pooling", ["none", "partial", "complete"])
 def test_large_predictive_groups_are_left_out_unless_kept(pooling) -> None:
     counts = (np.arange(260) % 5, 4)
     fit = bk.evaluate(counts, "bayes", pooling=pooling, rng=1)
