@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.golden.scores import Scored, ballot, vote_answers
-from tests.golden.studies import LEFT_OUT, Study, studies
-from tests.golden.witness import Answer, Model, System, answers, left_out
+from tests.golden.scores import Scored
+from tests.golden.studies import Study, studies
+from tests.golden.witness import Answer, Model, System, answers
 
 FILE = Path(__file__).with_name("golden.json")
 FAMILIES = ("beta", "inflated", "mixture")
-RESULTS = ("rows", "log_evidence", "witness", "elpd")
+RESULTS = ("rows", "log_evidence", "witness")
 STATISTICS = ("mean", "sd", "ci_lower", "ci_upper")
 
 
@@ -119,11 +119,6 @@ def answered(study: Study, seed: int = 1) -> dict[str, Any]:
     """All statistics of a study, with errors."""
     started = time.perf_counter()
     metrics, targets = metrics_of(study["metrics"]), study["targets"]
-    if "answers" in study:
-        prior = study["options"].get("answer_prior", {})
-        pairs = zip(study["answers"], study["reference"], strict=True)
-        table = vote_answers([ballot(*pair, **prior) for pair in pairs], metrics, targets, seed)
-        return study | {"rows": rows_of(study, table)}
     difficulty = study["options"].get("difficulty", "beta")
     families, prior = FAMILIES if difficulty == "averaged" else (difficulty,), None
     if isinstance(difficulty, dict):
@@ -141,17 +136,6 @@ def answered(study: Study, seed: int = 1) -> dict[str, Any]:
     return study | {"rows": rows_of(study, table), "log_evidence": log, "witness": note}
 
 
-def left_out_of(study: Study) -> dict[str, Any]:
-    """Leave-one-question-out log predictive densities of a study that asks for them."""
-    difficulty = study["options"].get("difficulty", "beta")
-    families = FAMILIES if difficulty == "averaged" else (difficulty,)
-    models = [model_of(study, name) for name in families]
-    power = 12 if "group" in study else 14
-    values, errors = left_out(models, 1, power, study.get("components", 3))
-    pairs = zip(values.tolist(), errors.tolist(), strict=True)
-    return study | {"elpd": [[float(f"{v:.10g}"), float(f"{e:.2g}")] for v, e in pairs]}
-
-
 def written(results: dict[str, dict[str, Any]]) -> None:
     """Write all studies that have results, with their declarations of now."""
     lines = [json.dumps(own | results[own["name"]]) for own in studies() if own["name"] in results]
@@ -162,14 +146,11 @@ def main(names: list[str]) -> None:
     known = json.loads(FILE.read_text()) if FILE.exists() else []
     results = {own["name"]: {key: own[key] for key in RESULTS if key in own} for own in known}
     wanted = [own for own in studies() if own["name"] in names or not names]
-    leaving = [own for own in wanted if own["name"] in LEFT_OUT]
     with ProcessPoolExecutor(2) as pool:
-        for function, asked in ((answered, wanted), (left_out_of, leaving)):
-            for study in pool.map(function, asked):
-                mine = results.setdefault(study["name"], {})
-                mine.update({key: study[key] for key in RESULTS if key in study})
-                print(study["name"], study.get("witness"), flush=True)
-                written(results)
+        for study in pool.map(answered, wanted):
+            results[study["name"]] = {key: study[key] for key in RESULTS if key in study}
+            print(study["name"], study.get("witness"), flush=True)
+            written(results)
 
 
 if __name__ == "__main__":

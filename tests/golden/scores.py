@@ -1,9 +1,6 @@
-"""Witnesses of scored categories, by importance sampling, and of votes, by enumeration."""
+"""Witness of scored categories, by importance sampling."""
 
-from collections import Counter
 from dataclasses import dataclass, field
-from itertools import combinations_with_replacement
-from math import factorial
 from typing import Any
 
 import numpy as np
@@ -11,10 +8,8 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from tests.golden.witness import (
-    LEVELS,
     NODE_WEIGHTS,
     NODES,
-    Answer,
     Array,
     beta_logit,
     bootstrapped,
@@ -248,107 +243,3 @@ def drawn_dirichlet(a: Array, rng: np.random.Generator) -> Array:
 
 
 # Votes.
-
-
-@dataclass
-class Ballot:
-    """Possible answers to one question: posterior Dirichlet parameters, and what each is."""
-
-    concentration: Array
-    right: NDArray[np.bool_]
-    wins: NDArray[np.bool_]  # abstentions are drawn but never win
-
-
-def ballot(
-    answers: list[Any], reference: Any, unseen: int = 1, unseen_correct: bool = True,
-    concentration: float = 1.0, choices: int | None = None,
-) -> Ballot:  # fmt: skip
-    """One possible answer for each that was given, and room for others that were not."""
-    counted = Counter(one for one in answers if one is not None)
-    numbers, right = list(counted.values()), [one == reference for one in counted]
-    if choices is not None:
-        missing = choices - len(numbers)
-        room = [True] * (missing > 0 and not any(right))
-        room += [False] * (missing - len(room))
-    else:
-        room = [True] * (unseen_correct and not any(right)) + [False] * unseen
-    numbers, right = numbers + [0] * len(room), right + room
-    wins = [True] * len(numbers)
-    absent = sum(one is None for one in answers)
-    if absent:
-        numbers, right, wins = [*numbers, absent], [*right, False], [*wins, False]
-    return Ballot(np.array(numbers) + concentration, np.array(right), np.array(wins))
-
-
-def outcomes(own: Ballot, k: int) -> tuple[NDArray[np.int64], Array]:
-    """Numbers of votes of every answer, and ways times credit; where there is any credit."""
-    size = len(own.concentration)
-    rows, values = [], []
-    for votes in combinations_with_replacement(range(size), k):
-        number = np.bincount(votes, minlength=size)
-        most = number[own.wins].max(initial=0)
-        if most == 0:
-            continue
-        tied = own.wins & (number == most)
-        credit = (tied & own.right).sum() / tied.sum()
-        if credit:
-            ways = factorial(k) / np.prod([float(factorial(one)) for one in number])
-            rows.append(number)
-            values.append(ways * credit)
-    return np.array(rows).reshape(-1, size), np.array(values)
-
-
-def vote_moments(own: Ballot, k: int) -> tuple[float, float]:
-    """Mean and second moment of the probability that a right answer wins the vote of k."""
-    a = own.concentration
-    rows, values = outcomes(own, k)
-
-    def expected(powers: NDArray[np.int64]) -> Array:
-        logs = (special.gammaln(a + powers) - special.gammaln(a)).sum(-1)
-        total = powers.sum(-1)
-        return np.exp(logs + special.gammaln(a.sum()) - special.gammaln(a.sum() + total))
-
-    both = expected(rows[:, None] + rows[None])
-    return float(values @ expected(rows)), float(values @ both @ values)
-
-
-def vote_answers(
-    ballots: list[Ballot], metrics: list[str], targets: list[str], seed: int = 1,
-    draws: int = 40000, scrambles: int = 8,
-) -> dict[tuple[str, str], Answer]:  # fmt: skip
-    """Exact means and sds, and ends from draws with standard errors."""
-    found = {}
-    for metric in metrics:
-        k = depth(metric)
-        pairs = np.array([vote_moments(own, k) for own in ballots])
-        rng = np.random.default_rng([seed, k])
-        ends: dict[str, list[Array]] = {target: [] for target in targets}
-        for _ in range(scrambles):
-            values = np.stack([vote_values(own, k, draws, rng) for own in ballots], 1)
-            bootstrap = rng.standard_exponential(values.shape)
-            mixed = {
-                "questions": values.mean(1),
-                "population": (values * bootstrap).sum(1) / bootstrap.sum(1),
-            }
-            for target in targets:
-                ends[target].append(np.quantile(mixed[target], LEVELS))
-        for target in targets:
-            means, spread = pairs[:, 0], (pairs[:, 1] - pairs[:, 0] ** 2).sum() / len(pairs) ** 2
-            if target == "population":
-                _, spread = bootstrapped(means[None], pairs[:, 1].sum())
-                spread = spread[0]
-            stack = np.array(ends[target])
-            errors = np.append([1e-12, 1e-12], stack.std(0, ddof=1) / np.sqrt(scrambles))
-            values = np.array([means.mean(), np.sqrt(spread), *stack.mean(0)])
-            found[metric, target] = Answer(values, errors)
-    return found
-
-
-def vote_values(own: Ballot, k: int, draws: int, rng: np.random.Generator) -> Array:
-    rows, values = outcomes(own, k)
-    p = rng.dirichlet(own.concentration, draws)
-    powers = p[:, None, :] ** np.arange(k + 1)[:, None]  # (draws, k + 1, answers)
-    total = np.zeros(draws)
-    for row, value in zip(rows, values, strict=True):
-        total += value * np.prod(powers[:, row, np.arange(len(row))], axis=-1)
-    return total

@@ -400,26 +400,11 @@ FEW = {
     "marks": [["a", "d", "b"], ["b", "b"], ["c", "d", "d", "a"], ["a"], ["d", "c"]],
     "scores": {"a": -1.0, "b": 0.0, "c": 0.5, "d": 2.0},
 }
-VOTES = {
-    "answers": [
-        ["12", "12", "13", "7"],
-        ["5", "6", "7", "5"],
-        ["1", "3", "2", "2"],
-        ["8", "8", "8", "8"],
-        ["4", "9", "4", "9"],
-    ],
-    "reference": ["12", "5", "1", "8", "0"],
-}
-ABSTAINED = {
-    "answers": [["a", None, "b"], ["c", "c", None], [None, "d", "e"]],
-    "reference": ["a", "c", "x"],
-}
 
 
 def _categories() -> list[Study]:
     earlier = {"marks": [["pass", "part"], ["fail", "fail"]] * 4, "weight": 0.5}
     partial, none, complete = ({"pooling": name} for name in ("partial", "none", "complete"))
-    votes = {"pooling": "none"}
     return [
         _study("graded, partial", "bayes max@2,4,16", GRADED, "scored", options=partial),
         _study("graded, none", "bayes max@2,4", GRADED, "scored", options=none),
@@ -460,26 +445,6 @@ def _categories() -> list[Study]:
             )
             for options in (partial, none, complete)
         ),
-        _study("votes", "plurality@1,3,5", VOTES, "drawn", options=votes),
-        _study(
-            "votes of four choices",
-            "plurality@3",
-            {
-                "answers": [["a", "a", "b"], ["b", "c", "c"], ["d", "d", "d"]],
-                "reference": ["a", "b", "d"],
-            },
-            "drawn",
-            options=votes | {"answer_prior": {"choices": 4}},
-        ),
-        _study(
-            "votes without room",
-            "plurality@3",
-            VOTES,
-            "drawn",
-            options=votes
-            | {"answer_prior": {"concentration": 0.5, "unseen": 0, "unseen_correct": False}},
-        ),
-        _study("votes, some abstain", "plurality@1,3", ABSTAINED, "drawn", options=votes),
     ]
 
 
@@ -560,30 +525,6 @@ def _combined() -> list[Study]:
         )
         for name, metrics, data, targets, options in cases
     ]
-
-
-LEFT_OUT = {  # studies with leave-one-question-out densities
-    "mixed, beta",
-    "ragged, beta",
-    "all right",
-    "inflated",
-    "mixture",
-    "averaged",
-    "mixed, none",
-    "mixed, complete",
-    "groups",
-    "covariate",
-    "judge, beta",
-    "judge, inflated",
-    "judge, none",
-    "judge, complete",
-    "groups, inflated",
-    "groups, covariate",
-    "groups, judge",
-    "covariate, judge",
-    "covariate, averaged",
-    "groups, covariate, judge, inflated, weights",
-}
 
 
 def studies() -> list[Study]:

@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.golden.make_golden import metrics_of, model_of, scored_model
-from tests.golden.scores import ballot, vote_answers
 from tests.golden.witness import answers
 
 Array = NDArray[np.float64]
@@ -166,21 +165,6 @@ def test_the_witness_agrees_with_weighted_draws_of_the_prior(name: str) -> None:
             square, error = by_batch(weights, (values - mean) ** 2)
             spread = 2 * answer.values[1] * answer.errors[1]
             assert abs(square - answer.values[1] ** 2) < MOST * np.hypot(error, spread)
-
-
-def test_votes_are_those_that_are_held() -> None:
-    """Draw probabilities, hold a vote of three with each, count."""
-    rng, draws = np.random.default_rng(2), 40_000
-    given, right = ["a", "a", "b", None], "b"
-    own = ballot(given, right)  # a twice, b once, another wrong answer, abstentions
-    answer = vote_answers([own], ["plurality@3"], ["questions"], draws=2000)
-    p = rng.dirichlet([3.0, 2.0, 1.0, 2.0], draws)
-    votes = np.array([rng.multinomial(3, row) for row in p])
-    most = votes[:, :3].max(1)
-    tied = (votes[:, :3] == most[:, None]).sum(1)
-    credit = np.where((votes[:, 1] == most) & (most > 0), 1 / tied, 0.0)
-    error = credit.std() / np.sqrt(draws)
-    assert abs(credit.mean() - answer["plurality@3", "questions"].values[0]) < MOST * error
 
 
 SCORED: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ over a fine grid of standard normal nodes. Given all that every question's p is 
 Errors are standard errors over independent scrambles.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import comb
 from typing import Any
 
@@ -339,36 +339,6 @@ class Model:
             return self._alone(own, judge, len(theta))
         return self.by_group(own, judge)[0].sum(-1)
 
-    def log_ratios(self, theta: Array) -> Array:
-        """Log likelihood, less that without one question; (points, questions)."""
-        own, judge = self.split(theta)
-        data, inverse = self.system, self.kinds[1]
-        found = np.zeros((len(theta), len(inverse)))
-        if self.law == "complete":
-            for question in range(len(inverse)):
-                rest = [x[question : question + 1] for x in (data.right, data.trials)]
-                nothing = np.zeros(1)
-                single = replace(self, system=System(*rest, nothing, nothing))
-                found[:, question] = single._complete(own["p"][:, 0], judge)
-            return found
-        if self.groups is None or "tau" not in own:
-            for kind in range(inverse.max() + 1):
-                offset = np.broadcast_to(self.offsets(kind, own), (len(theta),))
-                log, _, _ = self.posterior_of(kind, own, judge, offset)
-                found[:, inverse == kind] = special.logsumexp(log, axis=-1)[:, None]
-            return found
-        total, table = self.by_group(own, judge)
-        effect = np.exp(own["tau"]) * NODES
-        for kind in range(inverse.max() + 1):
-            offset = self.offsets(kind, own)[:, None] + effect
-            log, _, _ = self.posterior_of(kind, own, judge, offset)
-            alone = special.logsumexp(log, axis=-1)
-            for question in np.flatnonzero(inverse == kind):
-                group = self.groups[question]
-                without = special.logsumexp(table[:, group] - alone, axis=-1)
-                found[:, question] = total[:, group] - without
-        return found
-
     def _complete(self, eta: Array, judge: Array | None) -> Array:
         data = self.system
         c, n = data.right.sum(), data.trials.sum()
@@ -599,32 +569,6 @@ def answers(
     total = np.array(evidence)
     answer = Answer(total.mean(), total.std(ddof=1) / np.sqrt(scrambles))
     return table, answer, [min(effective[i :: len(models)]) for i in range(len(models))]
-
-
-def left_out(
-    models: list[Model], seed: int, power: int, components: int, scrambles: int = 8
-) -> tuple[Array, Array]:
-    """Log probability of the count of every question given the others, with standard errors."""
-    proposals = [
-        fitted(model, seed, min(4 << power, 12000 if model.groups is None else 4000), components)
-        if model.size
-        else None
-        for model in models
-    ]
-    rows = []
-    for scramble in range(scrambles):
-        whole, without = [], []
-        for model, proposal in zip(models, proposals, strict=True):
-            theta, weights, log = weighted_points(model, proposal, [seed, 7, scramble], power)
-            ratios = in_chunks(model.log_ratios, theta, 20000 if model.groups is None else 1000)
-            with np.errstate(divide="ignore"):
-                inverse = special.logsumexp(np.log(weights)[:, None] - ratios, axis=0)
-            whole.append(log)
-            without.append(log + inverse)
-        rows.append(special.logsumexp(whole) - special.logsumexp(without, axis=0))
-    data = models[0].system
-    stack = np.array(rows) + np.log(special.comb(data.trials, data.right))
-    return stack.mean(0), stack.std(0, ddof=1) / np.sqrt(scrambles)
 
 
 def weighted_points(

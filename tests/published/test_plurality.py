@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import bayesatk as bk
 from bayesatk.published import plurality_at_k
 
 LAWS = ("finite", "latent", "posterior")
@@ -191,6 +192,32 @@ def test_many_answers_agree_with_a_million_simulated_votes(law, k):
     assert 0 < error < 5e-4
     value = ask(law, CROWD.tolist(), CROWD_CORRECT, k, CROWD_UNANSWERED)
     assert abs(value - mean) < 5 * error
+
+
+def test_votes_of_an_evaluation_are_those_of_draws_of_its_posterior():
+    """Of what was given, another wrong answer, a right one that nobody gave yet, and of none."""
+    answers = [["a", "a", "b"], ["c", "c", None], [None, "d", "e"]]
+    data = bk.tally(None, answers=answers, reference=["a", "c", "x"])
+    fit = bk.evaluate(data, "plurality@1,3", pooling="none", draws=5000, rng=1)
+    rng, size, credit = np.random.default_rng(2), 10_000, []
+    for concentration, right in (
+        ([3, 2, 1, 1], [True, False, False]),
+        ([3, 1, 2], [True, False]),
+        ([2, 2, 1, 1, 2], [False, False, True, False]),
+    ):
+        p, correct = rng.dirichlet(concentration, size), np.tile(right, (size, 1))
+        credit.append(plurality_at_k(p[:, :-1], correct, [1, 3], "latent", unanswered=p[:, -1]))
+    weight = rng.dirichlet(np.ones(3), size)  # of the questions, for questions like these
+    rows = bk.table(fit).set_index(["metric", "target"])
+    for target, shares in (("questions", np.full((size, 3), 1 / 3)), ("population", weight)):
+        for k, values in zip((1, 3), np.einsum("qnk,nq->kn", credit, shares), strict=True):
+            row = rows.loc[f"plurality@{k}", target]
+            assert row["mean"] == pytest.approx(values.mean(), abs=5 * values.std() / np.sqrt(size))
+            assert row["sd"] == pytest.approx(values.std(), rel=0.03)
+            ends = np.quantile(values, [0.025, 0.975])
+            np.testing.assert_allclose(
+                [row["ci_lower"], row["ci_upper"]], ends, atol=0.15 * values.std()
+            )
 
 
 # Numerical stress.
