@@ -98,20 +98,6 @@ def test_the_best_of_two_is_the_better_one() -> None:
         np.testing.assert_allclose(rows["shrunk_mean"], rows["mean"], rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda fit: bk.leaderboard(fit, alpha=1.0), "alpha must lie"),
-        (lambda fit: bk.table(fit, "leaderboard"), "group 'leaderboard', systems ranked.*bayesatk"),
-        (lambda fit: bk.table(fit, "board"), "what must be 'results'.*got 'board'"),
-    ],
-)
-def test_a_result_that_is_no_leaderboard_says_so(call, message) -> None:
-    fit = bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "pass@1", pooling="none", rng=1)
-    with pytest.raises(ValueError, match=message):
-        call(fit)
-
-
 def test_costs_alone_are_not_ranked_by_scores() -> None:
     """In place of a board of accuracies that nobody asked for: the comparison of the costs."""
     cost = {"a": [[1.0, 2.0]] * 8, "b": [[3.0, 4.0]] * 8}

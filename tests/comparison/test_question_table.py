@@ -1,6 +1,5 @@
 """What each question says: against refits, plain integrals, counted cases and simulated reruns."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,10 +7,6 @@ import pytest
 from scipy import stats
 
 import bayesatk as bk
-from bayesatk.metrics.grid import parse
-from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.questions import question_values
-from bayesatk.priors.choice import resolve_prior
 
 
 def drawn(seed, questions, trials, skills=(0.0,)):
@@ -24,34 +19,23 @@ def drawn(seed, questions, trials, skills=(0.0,)):
     }
 
 
-def model(pooling, seed=1, questions=12, trials=4):
-    counts = drawn(seed, questions, trials)["s0"].sum(axis=1)
-    prior = resolve_prior("partial" if pooling == "beta" else pooling, None)
-    if pooling == "beta":
-        prior = replace(prior, families="beta")
-    pooling = "partial" if pooling == "beta" else pooling
-    return CountModel.of(prior, np.stack([trials - counts, counts], axis=1), pooling=pooling)
-
-
-def without(whole, state):
-    """Return the model without one question of a state."""
-    return whole.among(np.arange(len(whole.cells.which)) != np.argmax(whole.cells.which == state))
-
-
 @pytest.mark.parametrize(
-    ("pooling", "metric"), [("none", "pass^3"), ("complete", "pass@1"), ("beta", "pass^3")]
-)
-def test_influence_is_what_a_fit_without_the_question_gives(pooling, metric):
-    whole, metrics = model(pooling), parse(metric)
-    values = question_values(whole, metrics[0])
-    fitted = whole.fit(metrics).mean[0]
-    states = whole.states
-    assert values.mean.mean() == pytest.approx(fitted[0], abs=1e-6)
-    for state in range(len(states)):
-        without_it = without(whole, state).fit(metrics).mean[0]
-        np.testing.assert_allclose(
-            values.influence[states.which == state][0], fitted - without_it, atol=2e-5
-        )
+    ("options", "metric"),
+    [({"pooling": "none"}, "pass^3"), ({"pooling": "complete"}, "pass@1"),
+     ({"difficulty": "beta"}, "pass^3")],
+)  # fmt: skip
+def test_influence_is_what_a_fit_without_the_question_gives(options, metric):
+    marks = drawn(1, 12, 4)["s0"]
+
+    def evaluated(kept):
+        fit = bk.evaluate(marks[kept], metric, draws=8, rng=1, **options)
+        return fit, bk.table(fit).query("target == 'questions'")["mean"].item()
+
+    fit, whole = evaluated(slice(None))
+    rows = bk.checks.question_table(fit, metric)
+    for question in (0, 5, 11):
+        _, rest = evaluated(np.arange(12) != question)
+        assert rows["influence"][question] == pytest.approx(whole - rest, abs=2e-5)
 
 
 def table_of(runs, metric="pass@1", **options):

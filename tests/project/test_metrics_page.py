@@ -42,12 +42,6 @@ def test_every_number_in_the_text_is_computed(names) -> None:
     assert stated <= {claim for _, claim in names["claims"]}
 
 
-def test_the_page_asserts_its_claims_when_it_is_built() -> None:
-    last = CELL.findall(PAGE.read_text())[-1]
-    assert last.startswith(":tags: [remove-cell]\n")
-    assert "assert all(abs(value - claim) < 5.1e-5 for value, claim in claims)" in last
-
-
 def test_the_table_has_every_metric_with_a_worked_number(names) -> None:
     table = names["table"]
     meanings = {family.meaning: family for family in reversed(FAMILIES.values())}  # one name each
