@@ -44,12 +44,9 @@ def _study(
 
 def _exchangeable() -> list[Study]:
     thousand = {"right": [0, 1, 0, 3], "trials": [8] * 4}
-    found = [
+    return [
         _study("mixed, beta", EVERY, MIXED, "beta", options=BETA),
         _study("ragged, beta", "pass@1,3,8 pass^3", RAGGED, "beta", options=BETA),
-        _study(
-            "one question", "pass@1,5 pass^2", {"right": [3], "trials": [5]}, "beta", options=BETA
-        ),
         _study("one trial", "pass@1,2", {"right": [1], "trials": [1]}, "beta", options=BETA),
         _study(
             "one trial of each",
@@ -74,13 +71,6 @@ def _exchangeable() -> list[Study]:
         ),
         _study("far beyond the trials", "pass@16,64,1000", thousand, "beta", options=BETA),
         _study(
-            "long runs of luck",
-            "pass^4,64",
-            {"right": [8, 7, 8, 5], "trials": [8] * 4},
-            "beta",
-            options=BETA,
-        ),
-        _study(
             "alike, icc near 0",
             "pass@1,2",
             {"right": [500, 497, 503, 499], "trials": [1000] * 4},
@@ -91,13 +81,6 @@ def _exchangeable() -> list[Study]:
             "all or nothing, icc near 1",
             "pass@1,4",
             {"right": [60, 0, 60, 60, 0, 0, 60], "trials": [60] * 7},
-            "beta",
-            options=BETA,
-        ),
-        _study(
-            "a million trials",
-            "pass@1,4",
-            {"right": [600000, 10, 999000], "trials": [10**6] * 3},
             "beta",
             options=BETA,
         ),
@@ -130,34 +113,13 @@ def _exchangeable() -> list[Study]:
         ),
         _study("averaged", EVERY, ENDS, "points", options={"difficulty": "averaged"}),
         _study(
-            "averaged, mixed", "pass@1,4,64", MIXED, "points", options={"difficulty": "averaged"}
-        ),
-        _study(
-            "ragged, inflated", "pass@1,4", RAGGED, "points", options={"difficulty": "inflated"}
-        ),
-        _study(
-            "all wrong, averaged",
-            "pass@1,4,32",
-            {"right": [0] * 12, "trials": [4] * 12},
-            "points",
-            options={"difficulty": "averaged"},
-        ),
-        _study(
             "prior of atoms",
             "pass@1,8",
             ENDS,
             "points",
             options={"difficulty": "inflated", "prior": {"atoms": [2, 1, 3]}},
         ),
-        _study(
-            "a hundred million trials, averaged",
-            "pass@1",
-            {"right": [6 * 10**7, 10**8 - 5, 3], "trials": [10**8] * 3},
-            "points",
-            options={"difficulty": "averaged"},
-        ),
     ]
-    return found
 
 
 def _large() -> list[Study]:
@@ -224,13 +186,8 @@ def _other_pooling() -> list[Study]:
     own = {"pooling": "none", "prior": {"alpha": 0.5, "beta": 2.0}}
     return [
         _study("mixed, none", EVERY, MIXED, "beta", options=none),
-        _study("ragged, none", "pass@1,4 pass^3", RAGGED, "beta", options=none),
         _study("own prior, none", "pass@1,4,100", MIXED, "beta", options=own),
-        _study(
-            "one question, none", "pass@1,4", {"right": [3], "trials": [5]}, "beta", options=none
-        ),
         _study("mixed, complete", EVERY, MIXED, "beta", options=complete),
-        _study("ragged, complete", "pass@1,4 pass^64", RAGGED, "beta", options=complete),
         _study(
             "all right, complete",
             "pass@1 pass^64",
@@ -349,15 +306,6 @@ def _structures() -> list[Study]:
         found.append(
             _study(f"judge, {name}", "pass@1,4", ENDS | {"judge": JUDGE}, "points", options=options)
         )
-    found += [
-        _study(
-            "judge, ragged",
-            "pass@1,4 pass^2",
-            RAGGED | {"judge": {"tp": 90, "p": 100, "fp": 2, "n": 100}},
-            "points",
-            options=BETA,
-        ),
-    ]
     found.append(
         _study(
             "two families of unequal prior probability",
@@ -367,19 +315,18 @@ def _structures() -> list[Study]:
             options={"difficulty": {"beta": 5.0, "inflated": 1.0}},
         )
     )
-    for name, weight in (("prior trials", 1.0), ("prior trials at a weight", 0.3)):
-        earlier = {"right": [3, 1, 0, 4, 2, 3, 0, 2, 4, 2], "trials": [4] * 10, "weight": weight}
-        for pooling in ("partial", "none", "complete"):
-            found.append(
-                _study(
-                    f"{name}, {pooling}",
-                    "bayes max@4",
-                    MIXED | {"prior_trials": earlier},
-                    "points",
-                    options={"pooling": pooling, **(BETA if pooling == "partial" else {})},
-                    has_evidence=False,
-                )
-            )
+    earlier = {"right": [3, 1, 0, 4, 2, 3, 0, 2, 4, 2], "trials": [4] * 10, "weight": 0.3}
+    found += [
+        _study(
+            f"prior trials at a weight, {pooling}",
+            "bayes max@4",
+            MIXED | {"prior_trials": earlier},
+            "points",
+            options={"pooling": pooling, **(BETA if pooling == "partial" else {})},
+            has_evidence=False,
+        )
+        for pooling in ("partial", "none", "complete")
+    ]
     return found
 
 
