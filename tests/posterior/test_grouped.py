@@ -211,3 +211,15 @@ def test_effects_of_groups_far_from_zero_are_integrated(point) -> None:
     by_group = logs @ (group[:, None] == np.arange(12)) + norm.logpdf(z)[:, None]
     exact = float((logsumexp(by_group, axis=0) + np.log(z[1] - z[0])).sum())
     assert found == pytest.approx(exact, abs=0.01)
+
+
+def test_systems_with_equal_cells_and_other_counts_are_evaluated_as_alone() -> None:
+    """Priors are drawn without the counts, and then such systems have the same model."""
+    runs = {"a": [[1, 0], [1, 1], [1, 1]], "b": [[1, 0], [1, 1], [0, 0]]}
+    options = {"metrics": "pass@1", "pooling": "complete", "rng": 1}
+    together = bk.table(bk.evaluate(bk.tally(runs, group=["x", "y", "x"]), **options))
+    for system, own in runs.items():
+        alone = bk.table(bk.evaluate(bk.tally(own, group=["x", "y", "x"]), **options))
+        rows = together[together["system"] == system]
+        assert rows["mean"].tolist() == alone["mean"].tolist()
+        assert rows["ci_lower"].tolist() == alone["ci_lower"].tolist()

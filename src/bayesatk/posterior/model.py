@@ -255,7 +255,7 @@ class CountModel:
     def families(self) -> list[FamilyFit]:
         """The fit of every law of difficulty: its predictor and weighted hyperparameters."""
         return [
-            replace(fit, predictor=replace(fit.predictor, cells=self.cells))
+            replace(fit, predictor=self.part(fit.name)[0])  # of these cells, in their order
             for fit in _fit_families(_FitKey(self._key, self))
         ]
 

@@ -22,7 +22,7 @@ from bayesatk.results.views import ShownTable
 
 RUN_TRIALS_MAX = 256  # of a question; the work grows with the square
 _SEED = 20_261_124  # fixed, so that a floor is a function of the data
-_DRAWS_OF_P = (500, 4000, 4e6)  # fewest, most, and most times questions
+_DRAWS_OF_P = (500, 4000, 4e6)  # fewest, most, and most times probabilities of all questions
 _RUNS = 7  # of each draw of p, any two of which are a pair
 
 
@@ -119,7 +119,8 @@ def _differences(result: Result, system: int, metric: Metric, trials: int) -> tu
     judged: Any = scale.judged(metric)
     share, questions = question_shares(result.study), result.counts.shape[1]
     fewest, most, work = _DRAWS_OF_P
-    size = int(np.clip(work / questions, fewest, most))
+    probabilities = questions * (1 if isinstance(scale, RightWrongScale) else len(scale.scores))
+    size = int(np.clip(work / probabilities, fewest, most))
     p, hyper = draws_of_p(result, system, [judged], size, rng)
     if result.study.judge_rates is not None:
         s, f = question_rates(result.study.judge_rates[system].rows(hyper), p.shape[1], rng)

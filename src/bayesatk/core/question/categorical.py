@@ -48,6 +48,11 @@ def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike
     trials = counts.sum(axis=-1)
     if credit.lowest:
         return -category_finite(CategoryCredit(credit.k), counts, -np.asarray(scores, float))
+    if credit.value is None and credit.k == 1:
+        lowest_score = float(np.min(np.asarray(scores, float)))
+        with np.errstate(invalid="ignore"):  # without trials
+            gain = counts @ (np.asarray(scores, float) - lowest_score) / trials
+        return np.asarray(lowest_score + gain)  # exact where all have the lowest score
     if credit.value is None:
         lowest, steps, above, _ = _steps(scores, counts)
         reached = finite(pass_at(credit.k), above, trials[..., None])
