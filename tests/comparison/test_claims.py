@@ -104,12 +104,16 @@ def test_a_claim_never_contradicts_its_table(result) -> None:
         assert again.startswith(sentence)  # the notes of the fit follow
 
 
-def test_a_pair_that_stays_open_with_an_interval_beyond_zero_says_why() -> None:
+def _shifted(**shifts: float):
+    """Compare systems whose success probabilities differ by shifts from common ones."""
     rng = np.random.default_rng(2)
     p = rng.beta(0.9, 0.9, 40)[:, None]
-    shifts = {"b": -0.01, "a": 0.06, "c": -0.05, "d": -0.06}
     runs = {name: rng.binomial(1, np.clip(p + by, 0, 1), (40, 3)) for name, by in shifts.items()}
-    compared = bk.compare(bk.evaluate(runs, "pass@1", rng=1))
+    return bk.compare(bk.evaluate(runs, "pass@1", rng=1))
+
+
+def test_a_pair_that_stays_open_with_an_interval_beyond_zero_says_why() -> None:
+    compared = _shifted(b=-0.01, a=0.06, c=-0.05, d=-0.06)
     row = bk.table(compared, "comparison", of="a", against="c").query("target == 'population'")
     assert row["verdict"].item() == "not separated"
     assert row["ci_lower"].item() > 0
@@ -153,11 +157,7 @@ def test_what_cannot_be_claimed_is_refused(compared, options, message) -> None:
 
 
 def test_a_tier_names_its_best_system_first() -> None:
-    rng = np.random.default_rng(2)
-    p = rng.beta(0.9, 0.9, 40)[:, None]
-    shifts = {"last": -0.4, "second": -0.01, "first": 0.06}
-    runs = {name: rng.binomial(1, np.clip(p + by, 0, 1), (40, 3)) for name, by in shifts.items()}
-    compared = bk.compare(bk.evaluate(runs, "pass@1", rng=1))
+    compared = _shifted(last=-0.4, second=-0.01, first=0.06)
     text = claim(compared, target="questions")
     tiers = "there are 2 tiers: (1) first, second; (2) last. "
     assert f"{tiers}Each system is ahead of all in later tiers. These orders are right" in text

@@ -76,33 +76,37 @@ class _Parts(HTMLParser):
         self.text += data
 
 
+def _text(path: Path) -> str:
+    return _Parts(path.read_text(encoding="utf-8")).text
+
+
 @pytest.mark.long
 def test_the_page_says_what_was_found_from_the_same_numbers(page, fit, data) -> None:
-    parts = _Parts(page.read_text(encoding="utf-8"))
-    assert bk.claim(fit, system="alpha") in parts.text
-    assert bk.claim(fit) in parts.text  # the tiers
+    text = _text(page)
+    assert bk.claim(fit, system="alpha") in text
+    assert bk.claim(fit) in text  # the tiers
     of_best = f"metric == 'pass@1' and target == 'population' and system == {SYSTEMS[2]!r}"
     against_others = bk.table(fit, "comparison").query(of_best)["sentence"].tolist()
     assert len(against_others) == 2
-    assert all(sentence in parts.text for sentence in against_others)
+    assert all(sentence in text for sentence in against_others)
     for words in (
         "random guessers: accuracy",
         "E[1 \u2212 (1 \u2212 p)k]",
         "@misc{chen2021evaluating",
     ):
-        assert words in parts.text
-    assert fit.attrs["input_sha256"] in parts.text
-    assert data.card().splitlines()[0] in parts.text
-    assert f"bayesatk {bk.__version__}; numpy " in parts.text
-    assert '{"' not in parts.text
+        assert words in text
+    assert fit.attrs["input_sha256"] in text
+    assert data.card().splitlines()[0] in text
+    assert f"bayesatk {bk.__version__}; numpy " in text
+    assert '{"' not in text
     for cells in ("[0.", "like these", "P(best)", "shrunken mean", "observed accuracy"):
-        assert cells in parts.text
+        assert cells in text
 
 
 def test_each_note_is_on_the_page_once_for_all_its_systems(tmp_path) -> None:
     scores = {name: [[0.0], [1.0], [0.5], [0.25]] * 3 for name in "ab"}
     fit = bk.evaluate(bk.tally(scores, scores="numbers"), "mean max@2", pooling="none", rng=1)
-    text = _Parts(bk.report(fit, tmp_path / "report.html").read_text(encoding="utf-8")).text
+    text = _text(bk.report(fit, tmp_path / "report.html"))
     assert any(note.startswith("a, b: one trial of each question") for note in fit.notes)
     for note in fit.notes:
         assert text.count(note) == 1
@@ -211,9 +215,9 @@ def test_small_probabilities_are_no_white_cells_in_a_dark_page() -> None:
 def test_one_system_of_scored_categories_or_other_poolings(pooling, tmp_path) -> None:
     data = bk.tally([["b", "a", "c", "b"]] * 5, scores={"c": 0, "b": 0.5, "a": 1})
     fit = bk.evaluate(data, "bayes max@2", pooling=pooling, rng=1)
-    parts = _Parts(bk.report(fit, tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "Probability to reach a score" in parts.text
-    assert "expected highest score" in parts.text
+    text = _text(bk.report(fit, tmp_path / "r.html"))
+    assert "Probability to reach a score" in text
+    assert "expected highest score" in text
     right = bk.evaluate([[1, 0, 1]] * 5, "pass@1,2", pooling=pooling, rng=1)
     text = _Parts(bk.report(right, tmp_path / "r.html").read_text(encoding="utf-8")).text
     assert "How difficult" not in text
@@ -500,9 +504,11 @@ def test_probable_families_are_named_once() -> None:
     assert not [note_of for note_of in alone.notes if "difficulty:" in note_of]
 
 
+MARKS, COST = [[1, 0, 1], [0, 0, 1], [1, 1, 1]] * 2, [[1, 2, 1], [3, 2, 2], [1, 1, 2]] * 2
+
+
 def test_costs_are_part_of_a_report(tmp_path) -> None:
-    marks, cost = [[1, 0, 1], [0, 0, 1], [1, 1, 1]] * 2, [[1, 2, 1], [3, 2, 2], [1, 1, 2]] * 2
-    data = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": 3.0 * np.array(cost)})
+    data = bk.tally({"a": MARKS, "b": MARKS}, cost={"a": COST, "b": 3.0 * np.array(COST)})
     fit = bk.evaluate(data, "pass@1 cost cost/success", difficulty="beta", draws=50, rng=1)
     path = bk.report(bk.compare(fit), tmp_path / "costs.html")
     text = path.read_text(encoding="utf-8")
@@ -523,7 +529,7 @@ def test_methods_of_marks_by_a_judge_have_its_rates_with_their_priors(tmp_path) 
     fit = bk.evaluate(
         runs, "pass@1,2", judge=judges, difficulty="beta", pooling="partial", draws=50, rng=1
     )
-    text = _Parts(bk.report(fit, tmp_path / "judge.html").read_text(encoding="utf-8")).text
+    text = _text(bk.report(fit, tmp_path / "judge.html"))
     for system, *priors in (("low", "91, 11", "5, 87"), ("high", "51, 11", "10, 22")):
         for rate, prior in zip(("sensitivity", "false_positive_rate"), priors, strict=True):
             assert f"judge of {system}{rate}Beta({prior})" in re.sub(r"\n", "", text)
@@ -552,9 +558,8 @@ def test_pictures_have_the_systems_in_the_order_of_the_data_and_so_their_colours
 
 
 def test_a_report_on_costs_alone_has_the_score_and_a_table_by_group_refuses_them(tmp_path) -> None:
-    marks, cost = [[1, 0, 1], [0, 0, 1], [1, 1, 1]] * 2, [[1, 2, 1], [3, 2, 2], [1, 1, 2]] * 2
     group = ["x", "y", "x"] * 2
-    data = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": cost}, group=group)
+    data = bk.tally({"a": MARKS, "b": MARKS}, cost={"a": COST, "b": COST}, group=group)
     fit = bk.evaluate(data, "cost", difficulty="beta", draws=50, rng=1)
     text = bk.report(fit, tmp_path / "costs.html").read_text(encoding="utf-8")
     assert "<option>mean</option>" in text
