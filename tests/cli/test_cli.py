@@ -387,8 +387,6 @@ def test_systems_are_chosen_by_name(table, tmp_path) -> None:
     succeeded(*plan, "--system", "new", "--json")
     assert "--width 0.2 --system old --system new" in refused(*plan)
     gate = ("gate", path, "--policy", policy)
-    answer = json.loads(run(*gate, "--system", "new", "--system", "old", "--json").stdout)
-    assert answer["observed"] == {"new": 0.75, "baseline": 0.5}
     grouped = run(*gate, "--system", "new", "--system", "old", "--group", "task").stderr
     assert "--where task=VALUE" in grouped
     for names in (["new"], ["new", "new"], ["old", "new", "3"]):

@@ -122,26 +122,29 @@ def test_a_saved_result_decides_by_its_model(gate_files, tmp_path) -> None:
     assert "a saved result must go alone" in refusal.stderr
 
 
+RIGHT = {"weak": 1, "strong": 3}  # of four tasks
+OF_TWO = "\n".join([
+    "system,task,passed",
+    *(f"{name},{i},{int(i % 4 < RIGHT[name])}" for name in RIGHT for i in range(24)),
+])  # fmt: skip
+
+
 def test_the_first_system_named_is_the_new_one(tmp_path) -> None:
     """Whatever the order of the file: the difference is the first named minus the second."""
-    right = {"weak": 1, "strong": 3}
-    rows = [f"{name},{i},{int(i % 4 < right[name])}" for name in right for i in range(24)]
-    (tmp_path / "runs.csv").write_text("\n".join(["system,task,passed", *rows]))
+    (tmp_path / "runs.csv").write_text(OF_TWO)
     for systems, code in ((("weak", "strong"), 1), (("strong", "weak"), 0)):
         named = [text for name in systems for text in ("--system", name)]
         done = run(tmp_path / "runs.csv", *named, "-m", "pass@1", "--margin", 0.1, "--json")
         answer = json.loads(done.stdout)
         assert answer["observed"] == {
-            role: right[name] / 4 for role, name in zip(("new", "baseline"), systems, strict=True)
+            role: RIGHT[name] / 4 for role, name in zip(("new", "baseline"), systems, strict=True)
         }
         assert done.exit_code == code
 
 
 def test_files_of_several_systems_name_the_one_of_each(tmp_path) -> None:
-    right = {"weak": 1, "strong": 3}
-    rows = [f"{name},{i},{int(i % 4 < right[name])}" for name in right for i in range(24)]
     for file in ("new.csv", "old.csv"):
-        (tmp_path / file).write_text("\n".join(["system,task,passed", *rows]))
+        (tmp_path / file).write_text(OF_TWO)
     asked = (tmp_path / "new.csv", "--baseline", tmp_path / "old.csv", "-m", "pass@1")
     asked += ("--margin", 0.1, "--json")
     assert "--system NEW --system BASELINE" in " ".join(run(*asked).stderr.split())
