@@ -223,6 +223,13 @@ def test_one_system_of_scored_categories_or_other_poolings(pooling, tmp_path) ->
     assert "How difficult" not in text
 
 
+def test_right_and_wrong_with_prior_trials_by_category_have_a_noise_floor(tmp_path) -> None:
+    runs = [[1, 0, 1], [0, 0, 1], [1, 1, 1]] * 4
+    fit = bk.evaluate(runs, "mean", pooling="complete", prior_trials=runs, rng=1)
+    text = bk.report(fit, tmp_path / "prior.html").read_text(encoding="utf-8")
+    assert "differ in mean by up to" in text
+
+
 def test_report_says_what_it_cannot_write(fit, tmp_path) -> None:
     with pytest.raises(ValueError, match=r"must end in \.html; got 'report\.pdf'"):
         bk.report(fit, tmp_path / "report.pdf")

@@ -49,7 +49,7 @@ def question_sentences(result: Result) -> list[str]:
         return []
     sentences = []
     if result.answers("noise_floor"):
-        metric = "pass@1" if result.data.binary else "mean"
+        metric = "mean" if result.scale.axes else "pass@1"
         sentences = noise_floor(result, metric)["sentence"].tolist()
     rows = question_table(result)
     near_an_end = "their success probability is within 0.05 of 0 or 1"
