@@ -1,8 +1,5 @@
-"""Checks of the shape of difficulties, the model with room for extremes, ArviZ's checks."""
+"""Checks of the shape of difficulties, and the model with room for extremes."""
 
-import warnings
-
-import arviz as az
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -78,26 +75,6 @@ def test_one_probability_for_all_is_flagged_when_questions_differ() -> None:
 def test_criticism_needs_a_difficulty_distribution() -> None:
     with pytest.raises(ValueError, match=r"fit .*'none'.* pass pooling='partial'"):
         bk.checks.criticise(bk.evaluate([[1, 0]], "bayes", pooling="none", rng=1))
-
-
-@pytest.mark.parametrize("name", ["dist", "rootogram", "pit", "tstat"])
-def test_predictive_plots_of_arviz_take_one_system(name) -> None:
-    rng = np.random.default_rng(1)
-    counts = rng.binomial(8, rng.beta(2, 2, (2, 20))), np.full((2, 20), 8)
-    data = bk.tally(counts, systems=["a", "b"])
-    fit = bk.evaluate(data, "pass@1", draws=100, keep=["predictive"], rng=1).sel(system="b")
-    assert fit["observed_data"]["successes"].values.tolist() == counts[0][1].tolist()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ArviZ's own, on small numbers of draws
-        getattr(az, f"plot_ppc_{name}")(fit, backend="matplotlib")
-
-
-def test_checks_of_arviz_take_a_result() -> None:
-    rats = bk.datasets.rat_tumors()
-    fit = bk.evaluate(rats, "bayes", difficulty="beta", rng=1, keep=["predictive"])
-    sensitivity = az.psense(fit, var_names=["icc", "bayes"])
-    assert 0.0 < float(sensitivity["icc"].squeeze()) < 0.5
-    assert 0.3 < float(az.loo_pit(fit)["successes"].mean()) < 0.7
 
 
 @pytest.mark.parametrize("pooling", ["partial", "complete"])
