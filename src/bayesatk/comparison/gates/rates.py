@@ -29,6 +29,7 @@ from bayesatk.results.views import ShownTable
 SHIFT_MAX = 40.0  # of success probabilities, in logits
 
 
+@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def gate_rates(
     fit: Fit,
     policy: GatePolicy,
