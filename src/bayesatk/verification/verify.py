@@ -255,10 +255,14 @@ def _check_same_question(exact: Result, sampled: Result) -> None:
     for name in fields if declared else ():  # other tools' draws say nothing of their model
         ours, theirs = (getattr(result, name) for result in pair)
         if ours != theirs:
-            given = "difficulty" if name == "families" else name
+            given, value = name, "="
+            if name == "families":
+                given = "difficulty"
+                single = [list(families) for families in (theirs, ours) if len(families) == 1]
+                value = f"={single[0][0]!r}" if single else "="
             raise ValueError(
                 f"exact and sampled must have the same {given}; got {ours!r} and {theirs!r}. Pass "
-                f"the same {given}= to evaluate and sample."
+                f"the same {given}{value} to evaluate and sample."
             )
     names = {"successes": "observed_data", "count": "observed_data"}
     names |= {"answer_count": "constant_data", "prior_count": "constant_data"}
