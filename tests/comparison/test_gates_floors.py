@@ -9,6 +9,7 @@ from scipy.stats import binom, multinomial
 import bayesatk as bk
 from bayesatk.comparison.gates.floors import own_confidences, total_tails
 from bayesatk.comparison.gates.gate import gate_of, joined_outcomes
+from bayesatk.metrics import grid
 from bayesatk.results.result import Result
 
 LEVEL = 0.95
@@ -155,3 +156,17 @@ def test_floors_and_margins_beyond_the_metric_are_refused() -> None:
             bk.decide.gate(marks, marks, bk.decide.GatePolicy(metric, 0.1, floors={0: floor}))
     with pytest.raises(ValueError, match=r"^margin must be smaller than 1.*got 3\. Try margin=0"):
         bk.decide.gate(marks, marks, metric="pass@1", margin=3)
+
+
+def test_a_metric_that_is_largest_at_both_ends_of_p_has_floors(monkeypatch) -> None:
+    """Two trials agree, so that a floor is no success probability, and 0 is not where p is 0."""
+    monkeypatch.setattr(grid, "FAMILIES", dict(grid.FAMILIES))
+    credit = bk.metrics.Credit.of((1.0, 0.0, 1.0))
+    agree = bk.metrics.register(bk.metrics.Family("agree_at_k", "agree@", lambda _: credit))
+    result = evaluated([4, 0, 2], [4, 4, 4], agree.at(2))
+    above, below = confidences(result, 0.9).T
+    assert above[0] == above[1] > 0.0 == below[0] == below[1]
+    assert below[2] > above[2]
+    with pytest.raises(ValueError, match=r"must be within 0 to 1, .* not 0, which every"):
+        bk.decide.gate([[1, 1]] * 2, [[1, 1]] * 2,
+                       bk.decide.GatePolicy("agree@2", 0.1, floors={0: 2.0}))  # fmt: skip

@@ -180,8 +180,7 @@ class Evaluated:
     checks : Checks, optional
         Draws for ArviZ's model checks; None for votes.
     points : sequence of WeightedPoints
-        Of the hyperparameters, by family of difficulty.
-        Weighted hyperparameters by law of difficulty; none for votes alone.
+        Of the hyperparameters, by family of difficulty; none for votes alone.
     remarks : list of str
         Notes for the reader of the result.
     """

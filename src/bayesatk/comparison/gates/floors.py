@@ -113,11 +113,17 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
 
 
 def metric_range(result: Result, metric: Metric) -> tuple[float, float]:
-    """Return the smallest and the largest value of a metric: those where every trial is alike."""
+    """Return the smallest and the largest value of a metric.
+
+    Of scores these are the values where every trial is alike; a credit of right and wrong may have
+    its ends in between.
+    """
     if metric.voted:
         return 0.0, 1.0
-    alike = np.eye(len(result.scores)) if result.scale.axes else np.array([0.0, 1.0])
-    values = result.scale.judged(metric).latent(alike)
+    if result.scale.axes:
+        values = result.scale.judged(metric).latent(np.eye(len(result.scores)))
+    else:
+        values = metric.credit.vector
     return float(values.min()), float(values.max())
 
 
@@ -162,15 +168,15 @@ def own_confidences(
 ) -> tuple[float, float, float]:
     """Return the estimate and the confidence of both sides of a floor, from these trials alone.
 
-    For right and wrong on one question the value is an increasing function of p, so the floor is
-    one of p, and binomial tails are exact. For several questions with equal weights and trials and
-    a metric of single trials, the tails of the total are at most binomial (`total_tails`). All
-    other cases have the bounds of `mean_tails`.
+    For right and wrong on one question the value of most metrics is an increasing function of p, so
+    that the floor is one of p, and binomial tails are exact. For several questions with equal
+    weights and trials and a metric of single trials, the tails of the total are at most binomial
+    (`total_tails`). All other cases have the bounds of `mean_tails`.
     """
     value = observed_value(result, system, policy.asked, kept, of_all=True)
     metric, trials = policy.asked, result.trials[system][kept]
     right_wrong = not metric.voted and not result.scale.axes
-    if right_wrong and len(trials) == 1:
+    if right_wrong and len(trials) == 1 and (np.diff(metric.credit.vector) >= 0.0).all():
         right = int(result.right_of_all("gate")[0][system][kept][0])
         p = _success_probability(result, policy, floor)
         above, below = _binomial_tails(right, int(trials[0]), p)
