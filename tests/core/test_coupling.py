@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import invwishart, norm
 
 from bayesatk.core.engine import coupling
-from bayesatk.core.engine.coupling import Influence, couple, standardised
+from bayesatk.core.engine.coupling import Influence, couple, overlap_of_errors, standardised
 
 
 def _values(seed: int, systems: int = 3, questions: int = 30) -> np.ndarray:
@@ -85,6 +85,18 @@ def test_untried_questions_are_judged_by_their_group_with_their_own_weights() ->
     np.testing.assert_allclose(found.error_overlap, error @ error.T / np.outer(size, size))
     roots = found.roots_of_errors(np.full((1, 4), 1e9))  # the errors are all of the variance
     np.testing.assert_allclose(np.linalg.norm(roots[0, 0], axis=1), 1.0)
+    for group in range(3):  # a mean over a group has the errors of its own questions
+        own = member == group
+        alone = overlap_of_errors(tried[:, own], np.ones(8), np.ones((8, 1)), these[own])
+        errors = error[:, own] * these.sum() / these[own].sum()
+        size = 1.0 / np.sqrt(tried[:, own].sum(axis=1))
+        np.testing.assert_allclose(alone, errors @ errors.T / np.outer(size, size))
+
+
+def test_a_group_that_a_system_did_not_try_says_nothing_of_its_errors() -> None:
+    tried = np.array([[False] * 4, [True, True, False, False], [True] * 4])
+    found = overlap_of_errors(tried, np.ones(4), np.ones((4, 1)), np.ones(4))
+    np.testing.assert_allclose(found, np.diag([0.0, 0.5, 0.0]))
 
 
 @pytest.mark.parametrize("systems", [2, 4])

@@ -97,6 +97,20 @@ def test_systems_are_independent_on_these_questions_and_move_together_on_others(
     assert abs(_correlation(within, "population") - np.corrcoef(left.T)[0, 1]) < 0.15
 
 
+def test_in_a_group_that_both_tried_in_full_systems_are_independent_on_these_questions() -> None:
+    """Elsewhere each lacks what the other tried, and their errors there are opposite."""
+    group, marks = np.repeat(["tried by both", "tried by one"], [12, 24]), MARKS.astype(float)
+    marks[0, 12:24], marks[1, 24:] = np.nan, np.nan
+    runs = dict(zip("ab", marks, strict=False))
+    data = bk.tally(runs, group=group.tolist(), missing="ignore")
+    fit = bk.evaluate(data, "pass@1", rng=1)
+    draws = fit["group_posterior"]["pass_at_k"].sel(target="questions", k=1)
+    values = draws.transpose("group", "system", *SAMPLE).values.reshape(2, 2, -1)
+    both, one = (np.corrcoef(of_group)[0, 1] for of_group in values)
+    assert abs(both) < 0.05
+    assert one < -0.3
+
+
 def test_draws_of_one_system_keep_their_metrics_together() -> None:
     fit = _fit("marks")
     for group in ("posterior", "joint_posterior"):

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from bayesatk._tools.arrays import Array
-from bayesatk.core.engine.coupling import Influence, couple, standardised
+from bayesatk._tools.arrays import Array, Flags
+from bayesatk.core.engine.coupling import Influence, couple, overlap_of_errors, standardised
 from bayesatk.core.question.observed import largest_observed_k
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
@@ -40,24 +40,31 @@ class SharedQuestions:
 
     def __init__(self, study: Study, unjudged: Array, margins: Array, seed: int) -> None:
         self._study, self._unjudged, self._seed = study, unjudged, seed
-        self._variance = margins.var(axis=0).transpose(2, 1, 0)
+        self._variance, self._tried = _variance(margins), study.outcomes.trials.values > 0
 
-    def _shared(self, target: int) -> Array:
+    def _shared(self, target: int, variance: Array, tried: Flags) -> Array:
         """Share of the variance of means that is due to which questions there are.
 
         Where k is beyond the trials, what these do not tell of their own questions is a part of
         the variance, and every system has it by itself. Up to there it is the noise of the trials,
         which the values by question have, too.
 
+        Parameters
+        ----------
+        target : int
+        variance : ndarray, shape (targets, metrics, systems)
+            Of means over some questions, and over questions like these.
+        tried : ndarray of bool, shape (systems, questions)
+            Which of these questions were tried.
+
         Returns
         -------
         ndarray, shape (metrics, systems)
         """
-        on_these, on_others = self._variance[0], self._variance[target]
+        on_these, on_others = variance[0], variance[target]
         drawn = 1.0 - on_these / np.maximum(on_others, 1e-300)
         if target == 1:  # of all questions on these, of those that were tried on others
-            tried = (self._study.outcomes.trials.values > 0).mean(axis=1)
-            drawn /= np.maximum(tried, 1e-300)
+            drawn /= np.maximum(tried.mean(axis=1), 1e-300)
         drawn = np.clip(drawn, 0.0, 1.0)
         beyond = np.array([metric.k > self._largest_k for metric in self._study.grid])
         return self._unjudged * np.where(beyond[:, None], drawn, 1.0)
@@ -85,12 +92,18 @@ class SharedQuestions:
             values.append(by_question)
         return np.stack(values)
 
+    @property
+    def _own_weight(self) -> Array | None:
+        """Weight of every question in a mean over questions like these; None: all the same.
+
+        The bootstrap and covariates keep the weights of these questions.
+        """
+        weighted = self._study.bootstrapped or self._study.design is not None
+        return self._study.outcomes.weight if weighted else None
+
     def _weights(self) -> Array:
         """Share of every question in a mean over questions like these."""
-        study = self._study
-        # The bootstrap and covariates keep the weights of these questions.
-        weighted = study.bootstrapped or study.design is not None
-        weight = study.outcomes.weight if weighted else None
+        study, weight = self._study, self._own_weight
         if study.grouping is not None:
             return study.grouping.question_shares(weight)
         return np.ones(self.values.shape[2]) if weight is None else weight
@@ -118,17 +131,40 @@ class SharedQuestions:
 
         They are so, too, where a question that was not tried is not judged by others.
         """
+        return self._roots_of_errors(self._variance, self._tried)
+
+    def roots_of_errors_in(self, group: int, margins: Array) -> Array | None:
+        """Roots of correlations of means over these questions of a group, whose draws are given.
+
+        The values of two systems have the correlation of all questions, of which there are more.
+        """
+        assert self._study.grouping is not None
+        member, weight = self._study.grouping.code == group, self._study.outcomes.weight
+        tried, fixed = self._tried[:, member], self._fixed()[member]
+        share, these = (
+            np.ones(tried.shape[1]) if each is None else each[member]
+            for each in (self._own_weight, weight)
+        )
+        overlap = overlap_of_errors(tried, share, fixed, these)
+        return self._roots_of_errors(_variance(margins), tried, overlap)
+
+    def _roots_of_errors(
+        self, variance: Array, tried: Flags, error_overlap: Array | None = None
+    ) -> Array | None:
         if self._study.pooling != "partial":
             return None
-        ratio = self._variance[1] / np.maximum(self._variance[0], 1e-300)
-        return self._influence.roots_of_errors(ratio * self._shared(1))
+        ratio = variance[1] / np.maximum(variance[0], 1e-300)
+        shared = ratio * self._shared(1, variance, tried)
+        return self._influence.roots_of_errors(shared, error_overlap)
 
     @cached_property
     def roots(self) -> Array | None:
         """Roots of correlations of means over questions like these; None: all questions alike."""
         if self._study.pooling == "complete":
             return None
-        return self._influence.roots(self._shared(1), np.random.default_rng(self._seed))
+        return self._influence.roots(
+            self._shared(1, self._variance, self._tried), np.random.default_rng(self._seed)
+        )
 
     @cached_property
     def roots_of_groups(self) -> Array | None:
@@ -142,17 +178,24 @@ class SharedQuestions:
         with np.errstate(invalid="ignore"):
             means = np.where(number > 0.0, sums / number, np.nan)
         influence = Influence.of(means, np.ones(member.shape[1]))
-        return influence.roots(self._shared(2), np.random.default_rng(self._seed))
+        return influence.roots(
+            self._shared(2, self._variance, self._tried), np.random.default_rng(self._seed)
+        )
 
-    def together(self, margins: Array, draws: Array) -> Array:
+    def together(self, margins: Array, draws: Array, group: int | None = None) -> Array:
         """Return joint draws of all targets.
 
         Parameters
         ----------
         margins, draws : ndarray, shape (draws, systems, metrics, targets)
             Values, and draws that are independent between systems.
+        group : int, optional
+            Of the questions, if these are means over the questions of a group.
         """
-        roots = [self.roots_of_errors, self.roots]
+        of_errors = (
+            self.roots_of_errors if group is None else self.roots_of_errors_in(group, margins)
+        )
+        roots = [of_errors, self.roots]
         if draws.shape[3] > len(roots):
             roots.append(self.roots_of_groups)
         by_metric, normal_order = (np.swapaxes(values, 1, 2) for values in (margins, draws))
@@ -199,12 +242,17 @@ def joint_groups(
         )
         for group in range(group_draws_by_system.shape[2]):
             draws = group_draws_by_system[:, :, group]
-            group_draws_by_system[:, :, group] = shared.together(draws, draws)
+            group_draws_by_system[:, :, group] = shared.together(draws, draws, group)
         labels = study.grouping.labels
         joint["group_posterior"] = group_draws_dataset(
             study.grid, labels, group_draws_by_system, posterior
         )
     return joint
+
+
+def _variance(margins: Array) -> Array:
+    """Return variances (targets, metrics, systems) of (draws, systems, metrics, targets)."""
+    return np.asarray(margins.var(axis=0).transpose(2, 1, 0))
 
 
 def _unjudged_share(system: Evaluated, metrics: int) -> Array:

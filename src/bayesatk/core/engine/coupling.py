@@ -92,25 +92,15 @@ class Influence:
         ([[1.0, 0.5], [0.5, 1.0]], [[0.5, 0.0], [0.0, 0.5]])
         """
         tried = ~np.isnan(values).any(axis=0)
-        weight = share * tried
-        weight = weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
+        weight = _shares(share * tried)
         fixed = np.ones((len(share), 1)) if fixed is None else fixed
         rows, degrees_of_freedom = np.zeros(values.shape), np.zeros(len(weight))
         share_of_these = share if share_of_these is None else share_of_these
-        untried = np.where(tried, 0.0, share_of_these / share_of_these.sum())
-        error = -untried
         for system, (system_weight, tried_here) in enumerate(zip(weight, tried, strict=True)):
             root_weight = np.sqrt(system_weight[tried_here])[:, None]
             observed = values[:, system, tried_here].T
             coefficients, _, rank, _ = np.linalg.lstsq(
                 root_weight * fixed[tried_here], root_weight * observed, rcond=None
-            )
-            # The weights of tried questions in what they predict of those that were not tried.
-            error[system, tried_here] = (
-                root_weight[:, 0]
-                * np.linalg.lstsq(
-                    (root_weight * fixed[tried_here]).T, untried[system] @ fixed, rcond=None
-                )[0]
             )
             residuals = observed - fixed[tried_here] @ coefficients
             # Of values that are all equal rounding errors are left, which are the same for systems
@@ -122,12 +112,9 @@ class Influence:
             rows[:, system, tried_here] = (system_weight[tried_here, None] * residuals).T
             effective_questions = 1.0 / max(float(system_weight @ system_weight), 1e-300)
             degrees_of_freedom[system] = effective_questions - rank
-        length = np.maximum(np.linalg.norm(weight, axis=1), 1e-300)
-        overlap, error_overlap = (
-            (weights @ weights.T) / np.outer(length, length) for weights in (weight, error)
-        )
+        error_overlap = overlap_of_errors(tried, share, fixed, share_of_these)
         freedom = max(float(degrees_of_freedom.mean()), 0.0)
-        return cls(rows, overlap, error_overlap, tried, freedom)
+        return cls(rows, _overlap(weight, weight), error_overlap, tried, freedom)
 
     def roots(self, question_share: Array, rng: Rng) -> Array:
         """Draw square roots of the correlations of the means over questions like these.
@@ -168,7 +155,9 @@ class Influence:
             all_roots[metric] = root / np.linalg.norm(root, axis=2, keepdims=True)
         return all_roots
 
-    def roots_of_errors(self, question_share: Array) -> Array | None:
+    def roots_of_errors(
+        self, question_share: Array, error_overlap: Array | None = None
+    ) -> Array | None:
         """Return square roots of the correlations of means over these questions.
 
         The values of two systems have the correlation of all pairs, on the questions that both
@@ -180,17 +169,20 @@ class Influence:
         question_share : ndarray, shape (metrics, systems)
             Variance of the mean over questions like these that is due to the choice of questions,
             relative to the variance of the mean over these questions.
+        error_overlap : ndarray, shape (systems, systems), optional
+            From `overlap_of_errors`, for means over some of these questions; default: over all.
 
         Returns
         -------
         ndarray, shape (metrics, 1, systems, systems), optional
             None: all systems tried all questions, and are independent.
         """
-        if not self.error_overlap.any():
+        error_overlap = self.error_overlap if error_overlap is None else error_overlap
+        if not error_overlap.any():
             return None
         systems = len(self.overlap)
         off_diagonal = ~np.eye(systems, dtype=bool)
-        own = np.diag(self.error_overlap)
+        own = np.diag(error_overlap)
         all_roots = np.empty((len(self.rows), 1, systems, systems))
         for metric, rows in enumerate(self.rows):
             unit = _unit_rows(rows)
@@ -199,7 +191,7 @@ class Influence:
             average = (off_diagonal * (unit @ unit.T)).sum() / max(largest, 1e-300)
             average = np.clip(average, 0.0, _AVERAGE_MAX)
             scale = np.sqrt(np.minimum(question_share[metric], 1.0 / np.maximum(own, 1e-300)))
-            shared = off_diagonal * average * self.error_overlap * np.outer(scale, scale)
+            shared = off_diagonal * average * error_overlap * np.outer(scale, scale)
             all_roots[metric] = np.linalg.cholesky(np.eye(systems) + shared)
         return all_roots
 
@@ -213,6 +205,48 @@ class Influence:
         prior_questions = _PRIOR_QUESTIONS / pairs  # an average over many pairs is known better
         total = questions * np.arctanh(average) + prior_questions * np.arctanh(_PRIOR_CORRELATION)
         return float(np.clip(np.tanh(total / (questions + prior_questions)), 0.0, _AVERAGE_MAX))
+
+
+def overlap_of_errors(tried: Flags, share: Array, fixed: Array, share_of_these: Array) -> Array:
+    """Return the covariance of the errors of two means that are due to the questions not tried.
+
+    It is relative to the sds of the means over questions like these, were all values equally
+    spread. A system that tried none of the questions has none: others say nothing of its values.
+
+    Parameters
+    ----------
+    tried : ndarray of bool, shape (systems, questions)
+    share, fixed, share_of_these
+        As of `Influence.of`.
+
+    Returns
+    -------
+    ndarray, shape (systems, systems)
+    """
+    weight = _shares(share * tried)
+    untried = np.where(tried, 0.0, _shares(share_of_these[None]))
+    error = -untried * tried.any(axis=1, keepdims=True)
+    for system, (system_weight, tried_here) in enumerate(zip(weight, tried, strict=True)):
+        # The weights of tried questions in what they predict of those that were not tried.
+        root_weight = np.sqrt(system_weight[tried_here])
+        error[system, tried_here] = (
+            root_weight
+            * np.linalg.lstsq(
+                (root_weight[:, None] * fixed[tried_here]).T, untried[system] @ fixed, rcond=None
+            )[0]
+        )
+    return _overlap(error, weight)
+
+
+def _shares(weight: Array) -> Array:
+    """Return weights (systems, questions) as shares of their sums; those of zeros stay zero."""
+    return np.asarray(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300))
+
+
+def _overlap(rows: Array, weight: Array) -> Array:
+    """Return products of rows (systems, questions), relative to the lengths of their weights."""
+    length = np.maximum(np.linalg.norm(weight, axis=1), 1e-150)  # its square is not zero
+    return np.asarray((rows @ rows.T) / np.outer(length, length))
 
 
 def _unit_rows(rows: Array) -> Array:
