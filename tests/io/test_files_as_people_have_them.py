@@ -13,6 +13,7 @@ import io
 import json
 import re
 import shlex
+import subprocess
 import sys
 import warnings
 from dataclasses import dataclass, field
@@ -1217,10 +1218,10 @@ def test_rows_that_equal_another_also_in_their_time_are_copies(tmp_path, copied)
     twice = written(tmp_path / "twice.jsonl", [*rows, *rows[copied]])
     number = len(rows[copied])
     words = f"{number} of {48 + number} equal an earlier one in every column, also in 'seconds'"
-    refused(lambda: bk.load(twice), words, "awk .*keeps each once")
+    remedy = refused(lambda: bk.load(twice), words).partition("rows that are lines, ")[2]
     refused(lambda: bk.tally(pd.DataFrame([*rows, *rows[copied]])), words, "drop_duplicates")
-    once = list(dict.fromkeys(twice.read_text().splitlines()))  # as awk does
-    (tmp_path / "once.jsonl").write_text("\n".join(once))
+    command = remedy.partition(" keeps each once")[0]
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
     assert int(bk.load(tmp_path / "once.jsonl").trials.sum()) == 48
 
 

@@ -133,7 +133,7 @@ def _refuse_copies(sample: Sample, roles: Mapping[str, Any], of_file: bool) -> N
         raise OutcomeError(
             f"rows of a table must not be copies; {copies} of {len(sample)} equal an earlier one "
             f"in every column, also in {shown(telling, 100)[1:-1]}, by which trials are told "
-            f"apart. Remove them{way_to_keep_once(of_file)}."
+            f"apart. Remove them{way_to_keep_once(sample, of_file)}."
         )
 
 

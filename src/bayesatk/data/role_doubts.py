@@ -8,6 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from itertools import combinations
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from bayesatk._tools.messages import Argument
@@ -374,9 +376,17 @@ def summaries_among(labels: Labels) -> list[Any]:
     return called if len(labels) > 2 else []
 
 
-def way_to_keep_once(of_file: bool) -> str:
-    """Return in words how to keep each of several equal rows once."""
-    kept = "awk '!seen[$0]++' FILE > once.csv" if of_file else "data.drop_duplicates()"
+def way_to_keep_once(sample: Sample, of_file: bool) -> str:
+    """Return in words how to keep each of several equal rows once.
+
+    Examples
+    --------
+    >>> way_to_keep_once(Sample([], {}, path="my runs.tsv"), True)
+    "; of rows that are lines, awk '!seen[$0]++' 'my runs.tsv' > once.tsv keeps each once"
+    """
+    file = quote(sample.path) if sample.path else "FILE"
+    once = f"once{Path(sample.path).suffix or '.csv'}"
+    kept = f"awk '!seen[$0]++' {file} > {once}" if of_file else "data.drop_duplicates()"
     return f"; of rows that are lines, {kept} keeps each once"
 
 
@@ -394,7 +404,7 @@ def ways_to_tell_trials_apart(
     different = len({*sample.rows(sample.cells)})
     if different == len({*sample.rows(key)}):
         equal = f". {len(sample) - different} rows equal an earlier one in every column"
-        return ((f"{equal}{way_to_keep_once(of_file)}",),)
+        return ((f"{equal}{way_to_keep_once(sample, of_file)}",),)
     # Every value of a column without a usual name of conditions must be in several rows.
     candidates = [name for name in unused if 1 < len(sample.distinct(name)) <= MAX_CONDITIONS and (
         is_condition(name) or min(Counter(sample.cells[name]).values()) > 1)]  # fmt: skip

@@ -148,12 +148,15 @@ class Sample:
         Whether these are all rows of the table.
     fields : tuple of str
         Dotted paths that the table has as well, and that were not scanned.
+    path : str
+        File that has these rows as its lines, if there is one.
     """
 
     names: list[Any]
     cells: Mapping[Any, list[str]]
     whole: bool = True
     fields: tuple[str, ...] = ()
+    path: str = ""
 
     @classmethod
     def of(

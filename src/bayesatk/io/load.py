@@ -42,6 +42,7 @@ from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
 from bayesatk.io.record_tables import columns_and_rows, defused
 from bayesatk.io.sources import (
     BUDGET,
+    STANDARD_INPUT,
     Source,
     find_sources,
     is_source,
@@ -82,7 +83,7 @@ def _standard_input(source: object) -> Iterator[object]:
     max_bytes = 1 << 34  # 16 GiB on the disk
     with tempfile.TemporaryDirectory() as folder:
         content = sys.stdin.buffer.read(1 << 16)
-        path = Path(folder) / f"stdin{sniff(content)}"
+        path = Path(folder) / f"{STANDARD_INPUT}{sniff(content)}"
         with path.open("wb") as file:
             while content:
                 file.write(content)

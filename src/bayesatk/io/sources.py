@@ -31,6 +31,7 @@ _MIN_FILES_FOR_PROGRESS = 20
 _GIT_LFS_PREFIX = b"version https://git-lfs"
 SUMMARY = "summary"  # kind of a file that only summarises other files of its folder
 TABLE = "table"  # kind of a file that is no log
+STANDARD_INPUT = "stdin"  # name of its temporary copy
 LINES = (".jsonl", ".ndjson")
 SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".json": "json", ".parquet": "parquet", ".eval": "inspect",
@@ -67,6 +68,12 @@ class Source:
     def name(self) -> str:
         """The name of the file."""
         return self.path.name
+
+    @property
+    def lines(self) -> str:
+        """The path, if the rows of the table are lines of a file that stays."""
+        stays = self.path.stem != STANDARD_INPUT and self.plain == self.path
+        return str(self.path) if stays and self.kind in ("csv", "tsv", "jsonl") else ""
 
     @property
     def plain(self) -> Path:

@@ -88,7 +88,8 @@ def sample_of(source: Source, file: BinaryIO, options: ReadOptions) -> Sample:
     max_bytes = 1 << 26  # of long records
     with closing(read_records(source.kind, file, options.records)) as rows:
         records = (record for _, _, record in rows)
-        return options.sample(records, more=lambda: file.tell() < max_bytes)
+        sample = options.sample(records, more=lambda: file.tell() < max_bytes)
+    return replace(sample, path=source.lines)
 
 
 def _wide(

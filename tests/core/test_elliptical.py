@@ -1,4 +1,4 @@
-"""Fast witnesses of small things that other tests passed over, each from its definition."""
+"""Markov chains by elliptical slices: how many independent draws they are worth."""
 
 import numpy as np
 import pytest
