@@ -53,6 +53,7 @@ def test_what_is_stored_with_a_digest_comes_back_without_it(path, fits):
     assert tree.identical(fits[0])
     assert saved.DIGEST not in tree.attrs
     assert saved._stored_attrs(path)[saved.DIGEST] == saved.digest_of(tree)
+    assert bk.Result.of(tree).data.sha256() == fits[0].attrs["input_sha256"]
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,9 @@ RESULTS = {
     "KEPT": lambda: evaluate(data={"a": RUNS["a"]}, keep=["p"]),
     "GRADED": lambda: evaluate(data=GRADED_DATA, metrics="mean"),
     "GROUPED": lambda: bk.evaluate(DATA, "pass@1", **FAST),
+    "FEW_COSTS": lambda: evaluate(
+        data=bk.tally(COSTS.query("question < 4"), cost="usd"), metrics="pass@1 cost"
+    ),
     "COVARIED": lambda: evaluate(covariates="minutes"),
 }
 
@@ -128,6 +131,8 @@ PROPOSED = [
     ("bk.plots.plot_cost(?)", "FIT",
      "bk.evaluate(bk.tally(COSTS, cost='usd'), ['pass@1', 'cost'], **FAST)",
      "metrics=['pass@1', 'cost']"),
+    ("bk.plots.plot_cost(FEW_COSTS, target=?)", "'population'", "'questions'",
+     "target='questions'"),
     ("bk.evaluate(?, 'plurality@2', **FAST)", "DATA",
      "bk.tally(ANSWERS, columns={'answer': 'said'})", "columns={'answer': ...}"),
     ("bk.evaluate(DATA, ?, **FAST)", "'plurality@2'", "'maj@2'", "'maj@k'"),

@@ -605,6 +605,18 @@ def test_panels_of_groups_share_an_axis_and_targets_without_costs_have_no_panel(
     assert "families" not in prior
 
 
+def test_costs_of_which_nothing_is_known_have_no_picture(tmp_path) -> None:
+    data = bk.tally([[1]], cost=[[0.5]], cost_unit="USD")
+    fit = bk.evaluate(data, ["pass@1", "cost"], difficulty="beta", draws=20, rng=1)
+    with pytest.raises(ValueError, match=r"must have enough trials .*plot_systems") as error:
+        bk.plots.plot_cost(fit)
+    assert "these questions, questions like these" in str(error.value)
+    bk.plots.plot_systems(fit)
+    page = bk.report(fit, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "nothing tells how uncertain its costs are" in page
+    assert "Score and cost" not in page
+
+
 def test_the_command_says_what_it_does_where_nobody_watches(tmp_path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(

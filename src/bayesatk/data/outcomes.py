@@ -326,7 +326,7 @@ class Outcomes:
         digest = hashlib.sha256()
         for name in ("count", "missing", "system", "question", "category", "score"):
             values = self.dataset[name].values
-            if values.dtype == object:
+            if values.dtype.kind in "OT":  # what it holds, not where that lies in memory
                 values = np.array([str(value) for value in values.ravel().tolist()])
             digest.update(f"{name} {values.shape} {values.dtype.str}".encode())
             digest.update(np.ascontiguousarray(values).tobytes())

@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError, proper_probability
+from bayesatk._tools.words import few_names
 from bayesatk.metrics.grid import COST, Metric
 from bayesatk.plots.canvas import (
     Backend,
@@ -329,14 +330,18 @@ def plot_cost(
         .drop_vars(["k", "tau"], errors="ignore")
         for numbers in (COST, shown_metric)
     )
-    targets_with_costs = cost["target"][
-        cost.sel(statistic="mean").notnull().any("system")
-    ].values.tolist()
-    targets, cost, score = (
-        targets_with_costs,
-        cost.sel(target=targets_with_costs),
-        score.sel(target=targets_with_costs),
-    )
+    known = [shown for shown in targets_of_costs(result) if shown in targets]
+    if not known:
+        others = targets_of_costs(result)
+        remedy = ("Pass ", Argument("target", others[0])) if others else (
+            "Run more trials, or draw scores alone, bayesatk.plots.plot_systems(fit)",
+        )  # fmt: skip
+        raise ArgumentError(
+            "fit", " must have enough trials to tell how uncertain costs are on "
+            f"{few_names([TARGET_NAMES[shown] for shown in targets])}; it has too few. ",
+            *remedy, ".",
+        )  # fmt: skip
+    targets, cost, score = known, cost.sel(target=known), score.sel(target=known)
     x, y = (numbers.sel(statistic="mean", drop=True) for numbers in (cost, score))
     canvas = Canvas(
         drawn, xr.Dataset({"cost": x, "score": y}), (1.8 + 3.7 * len(targets), 4.4),
@@ -362,6 +367,12 @@ def plot_cost(
         f"{shown_metric.label} against the cost of a trial",
         f"Points: posterior means. Lines: {interval}s.",
     )
+
+
+def targets_of_costs(result: Result) -> list[str]:
+    """Return the targets on which the uncertainty of the costs of any system is known."""
+    mean = metric_values(result.statistics, COST).sel(statistic="mean")
+    return list(mean["target"][mean.notnull().any("system")].values.tolist())
 
 
 def _limits(*values: xr.DataArray) -> tuple[float, float]:

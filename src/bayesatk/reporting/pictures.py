@@ -51,12 +51,13 @@ def _plots(
     result: Result, ranked: Result, verification: Verification | None, guess: object
 ) -> Iterator[_Plot]:
     from bayesatk import plots
+    from bayesatk.plots.curves import targets_of_costs
 
     for symbol in _curves(result):
         yield f"{symbol}k against k", partial(plots.plot_curve, result, symbol), ""
     yield "Systems", lambda: plots.plot_systems(result), ""
     yield from _of_metrics(result)
-    if COST in result.costs:
+    if COST in result.costs and targets_of_costs(result):
         yield "Score and cost", lambda: plots.plot_cost(result), ""
     for title, plot in _of_questions(ranked):
         yield title, plot, ""
