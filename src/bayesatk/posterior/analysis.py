@@ -12,7 +12,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.engine.coupling import standardised
 from bayesatk.core.engine.distribution import Empirical, measured_interval
 from bayesatk.core.numerics.points import WeightedPoints
-from bayesatk.core.pooling.marks import question_rates
+from bayesatk.core.pooling.marks import mark_probability
 from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
 from bayesatk.posterior.model import CountModel
@@ -118,12 +118,10 @@ def _replicates(study: Study, model: CountModel, drawn: Draws | None, rng: Rng) 
     """Draw the counts of new questions, or marks of them where a judge errs."""
     if drawn is None or drawn.new_p is None:
         return None
-    trials = model.states.trials[model.states.which].astype(np.int64)
-    counts = study.scale.draw_counts(trials, drawn.new_p, rng)
-    if model.judge is None:
-        return counts
-    s, f = question_rates(model.judge.rows(drawn.hyper), len(trials), rng)
-    return np.asarray(rng.binomial(counts, s) + rng.binomial(trials - counts, f))
+    trials, p = model.states.trials[model.states.which].astype(np.int64), drawn.new_p
+    if model.judge is not None:
+        p = mark_probability(p, model.judge.rows(drawn.hyper), rng)
+    return study.scale.draw_counts(trials, p, rng)
 
 
 def _concentration(model: CountModel) -> Array:

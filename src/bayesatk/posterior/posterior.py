@@ -1016,7 +1016,8 @@ class Posterior:
         if self.model.scores is not None:
             values = latent_values(self.metrics, p)
         else:
-            values = np.stack([metric.latent(p) for metric in self.metrics], axis=-1)
+            credits = [metric.credit for metric in self.metrics]
+            values = latent_means(credits, p.reshape(-1, 1), np.ones((1, 1))).reshape(*p.shape, -1)
         centred = (values - values.mean(axis=0)).reshape(-1, len(self.metrics))
         covariance = centred.T @ centred
         scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))

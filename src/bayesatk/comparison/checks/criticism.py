@@ -15,7 +15,7 @@ from bayesatk._tools.messages import proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.core.engine.distribution import measured_interval
-from bayesatk.core.pooling.marks import question_rates
+from bayesatk.core.pooling.marks import mark_probability
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.roles import GROUP
 from bayesatk.data.scales import RightWrongScale
@@ -373,8 +373,7 @@ def _replicated_statistics(
         block = slice(start, min(start + block_size, size))
         p, rates = draw(block.stop - start, rng)
         if rates is not None:
-            s, f = question_rates(rates, p.shape[1], rng)
-            p = f + (s - f) * p
+            p = mark_probability(p, rates, rng)
         sums = np.asarray(
             rng.binomial(trials, p) if p.ndim == 2 else rng.multinomial(trials, p) @ scores, float
         )

@@ -10,7 +10,7 @@ from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import ArgumentError, proper_probability, whole_number
 from bayesatk.comparison.checks.question_table import chosen_metric
 from bayesatk.comparison.pairs.verdicts import named
-from bayesatk.core.pooling.marks import question_rates
+from bayesatk.core.pooling.marks import mark_probability
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.expected_credit import finite
 from bayesatk.data.scales import RightWrongScale
@@ -123,8 +123,7 @@ def _differences(result: Result, system: int, metric: Metric, trials: int) -> tu
     size = int(np.clip(work / probabilities, fewest, most))
     p, hyper = draws_of_p(result, system, [judged], size, rng)
     if result.study.judge_rates is not None:
-        s, f = question_rates(result.study.judge_rates[system].rows(hyper), p.shape[1], rng)
-        p = f + (s - f) * p
+        p = mark_probability(p, result.study.judge_rates[system].rows(hyper), rng)
     of_counts = finite(metric.credit, np.arange(trials + 1), np.full(trials + 1, trials))
 
     def scores() -> Array:

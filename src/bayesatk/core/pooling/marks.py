@@ -47,19 +47,25 @@ def by_mark[Number: np.generic](counts: NDArray[Number]) -> NDArray[Number]:
     return np.stack([counts[..., mark::3].sum(axis=-1) for mark in (0, 1)], axis=-1)
 
 
-def question_rates(rates: Array, questions: int, rng: Rng) -> tuple[Array, Array]:
-    """Draw sensitivity and false positive rate of new questions; each (draws, questions).
+def mark_probability(p: Array, rates: Array, rng: Rng) -> Array:
+    """Probability that a judge marks a trial of a new question as right; (draws, questions).
 
-    Rates that do not differ between questions have the shape (draws, 1).
+    Parameters
+    ----------
+    p : ndarray, shape (draws, questions)
+        Success probabilities.
+    rates : ndarray, shape (draws, columns)
+        Sensitivity and false positive rate; where these differ between questions, those of each
+        question are drawn.
+    rng : numpy.random.Generator
     """
-    if rates.shape[1] == 2:
-        return rates[:, :1], rates[:, 1:]
-    drawn_rates = []
-    for column in (0, 1):
-        unmarked, marked = (a[:, None] for a in _rate_shapes(rates[:, column], rates[:, 2]))
-        drawn_rates.append(rng.beta(marked, unmarked, (len(rates), questions)))
-    s, f = drawn_rates
-    return s, f
+    s, f = rates[:, :1], rates[:, 1:2]
+    if rates.shape[1] == 3:
+        s, f = (
+            rng.beta(marked[:, None], unmarked[:, None], p.shape)
+            for unmarked, marked in (_rate_shapes(rate, rates[:, 2]) for rate in rates[:, :2].T)
+        )
+    return f + (s - f) * p
 
 
 def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
@@ -195,10 +201,21 @@ class MarkCounts:
             np.unique(self.counts[:, kinds], axis=0, return_inverse=True)
             for kinds in ([6, 7], [3, 4])
         )
-        tables = [
-            np.empty((self.unknown[states[0]] + 1, len(rates), len(states)))
-            for states in states_by_size
-        ]
+        tables, columns = [], []
+        for states in states_by_size:
+            # All marks that right trials do not have are of wrong trials. An impossible number of
+            # those is replaced by wrong + 1, whose probability is zero.
+            unknown = int(self.unknown[states[0]])
+            right, marked_right = np.tril_indices(unknown + 1)
+            wrong = unknown - right
+            marked_wrong = self.counts[states, 1][:, None] - marked_right
+            marked_wrong = np.where(marked_wrong < 0, wrong + 1, marked_wrong)
+            tables.append(np.empty((unknown + 1, len(rates), len(states))))
+            columns.append((
+                (label_of_right.ravel()[states, None], right, marked_right),
+                (label_of_wrong.ravel()[states, None], wrong, marked_wrong),
+                np.flatnonzero(marked_right == 0),
+            ))  # fmt: skip
         step = max(
             1,
             _MAX_FLOATS_PER_BLOCK
@@ -210,17 +227,10 @@ class MarkCounts:
                 _beta_binomial(rates[block, column], rates[block, 2], labels, max_unknown)
                 for column, labels in enumerate((right_labels, wrong_labels))
             )
-            for states, chances in zip(states_by_size, tables, strict=True):
-                # All marks that right trials do not have are of wrong trials. An impossible number
-                # of those is replaced by wrong + 1, whose probability is zero.
-                right, marked_right = np.tril_indices(len(chances))
-                wrong = len(chances) - 1 - right
-                marked_wrong = self.counts[states, 1][:, None] - marked_right
-                marked_wrong = np.where(marked_wrong < 0, wrong + 1, marked_wrong)
-                joint = chances_right[label_of_right.ravel()[states, None], right, marked_right]
-                joint *= chances_wrong[label_of_wrong.ravel()[states, None], wrong, marked_wrong]
-                sums = np.add.reduceat(joint, np.flatnonzero(marked_right == 0), axis=1)
-                chances[:, block] = np.moveaxis(sums, 0, 2)
+            for chances, (of_right, of_wrong, first) in zip(tables, columns, strict=True):
+                joint = chances_right[of_right]
+                joint *= chances_wrong[of_wrong]
+                chances[:, block] = np.moveaxis(np.add.reduceat(joint, first, axis=1), 0, 2)
         return tables
 
     def log_labels(self, rates: Array) -> Array:

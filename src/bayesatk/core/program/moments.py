@@ -137,7 +137,8 @@ class Metrics:
         given, new = self._series(self._both, theta, *_range(offset))
         state = self.predictor.cells.state
         given = given._replace(coefficients=given.coefficients[:, state])
-        return given.at(offset), new.at(offset)
+        polynomials = given.polynomials(offset)
+        return given.of_polynomials(polynomials), new.of_polynomials(polynomials)
 
     def _at(self, theta: Array, effect: Array, probability: Array) -> Moments:
         observed, new, drawn = self._of_groups(theta, effect)
@@ -242,10 +243,18 @@ class Metrics:
             means = self.predictor.observation.new_means(self.metrics, theta, sd[:, None] * z)
             total[..., 0] = np.einsum("phk,h->pk", means, weight)
             return total
-        places = self.predictor.offsets(theta)[..., None] + sd[:, None, None] * z
-        share = cells.share_powers[0] * cells.share[cells.group]
-        values = self._new_at(theta, places)
-        total[..., 0] = np.einsum("pchk,c,h->pk", values, share, weight, optimize=True)
+
+        def averaged(points: Array, offset: Array) -> list[Array]:
+            """Means over effects, at an offset by covariates: a function as smooth as they are."""
+            effect = self.predictor.group_sd(points)[:, None, None] * z
+            means = self._new_at(points, offset[..., None] + effect)
+            return [np.einsum("pohk,h->pok", means, weight)[:, :, None]]
+
+        offset = self.predictor.offsets(theta)[..., None]
+        values = self._series(averaged, theta, *_range(offset))[0].at(offset)[:, :, 0]
+        total[..., 0] = np.einsum(
+            "pck,c->pk", values, cells.share_powers[0] * cells.share[cells.group]
+        )
         return total
 
     def of_cells(self, theta: Array, weight: Array) -> tuple[Array, Array]:

@@ -287,13 +287,15 @@ class Marked(RightWrong):
     def _marks(self) -> MarkCounts:
         return MarkCounts(self._whole.counts)
 
-    def _mark_tables(self, theta: Array) -> Iterator[tuple[tuple[int, int, int], Indices, Array]]:
+    def _mark_tables(
+        self, theta: Array, marks: MarkCounts
+    ) -> Iterator[tuple[tuple[int, int, int], Indices, Array]]:
         """Yield numbers of unknown, wrong and right trials, their states, and mark probabilities.
 
         The last have the shape (points, right trials among the unknown, states).
         """
-        mark_tables = self._marks.mark_tables(self.rates(theta), once=True)
-        tables = zip(self._marks.states_by_trial_counts, mark_tables, strict=True)
+        mark_tables = marks.mark_tables(self.rates(theta), once=True)
+        tables = zip(marks.states_by_trial_counts, mark_tables, strict=True)
         for (unknown, wrong, right, states), chances in tables:
             yield (unknown, wrong, right), states, np.moveaxis(chances, 0, 1)
 
@@ -301,7 +303,9 @@ class Marked(RightWrong):
     def log_states(self, theta: Array, offset: Array) -> Array:
         nodes = self.law.nodes(theta, offset)
         logs = np.empty((*offset.shape, len(self.states)))
-        tables = zip(self._mark_tables(theta), self._marks.right_chances(nodes), strict=True)
+        tables = zip(
+            self._mark_tables(theta, self._marks), self._marks.right_chances(nodes), strict=True
+        )
         for (_, members, chances), (prior, scale) in tables:
             joint = prior.reshape(*offset.shape, -1) @ chances
             scale = scale.reshape(*offset.shape, 1)
@@ -320,11 +324,11 @@ class Marked(RightWrong):
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """Draw how many trials were right, then p given that number."""
         right, without_offsets = np.empty(offset.shape, np.intp), not offset.any()
-        for trials, members, chances in self._mark_tables(theta):
-            columns = np.flatnonzero(np.isin(state, members))
-            if not len(columns):
-                continue
-            table_column = np.searchsorted(members, state[columns])
+        distinct, place = np.unique(state, return_inverse=True)
+        marks = MarkCounts(self._whole.counts[distinct])
+        for trials, members, chances in self._mark_tables(theta, marks):
+            columns = np.flatnonzero(np.isin(place, members))
+            table_column = np.searchsorted(members, place[columns])
             distinct_offset = offset[:, columns[:1] if without_offsets else columns]
             prior = count_chances(self.law.nodes(theta, distinct_offset), *trials)[0]
             if not without_offsets:

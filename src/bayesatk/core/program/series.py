@@ -43,9 +43,17 @@ class Series(NamedTuple):
 
     def at(self, offset: Array) -> Array:
         """Return values at offsets (points, columns, places); (points, columns, places, ...)."""
-        shape = self.coefficients.shape
+        return self.of_polynomials(self.polynomials(offset))
+
+    def polynomials(self, offset: Array) -> Array:
+        """Chebyshev polynomials at offsets (points, columns, places), by degree in a last axis."""
         x = (offset - self.middle[:, None, None]) / self.half[:, None, None]
-        values = _polynomials(x, shape[2]) @ self.coefficients.reshape(*shape[:3], -1)
+        return _polynomials(x, self.coefficients.shape[2])
+
+    def of_polynomials(self, polynomials: Array) -> Array:
+        """Return values at the offsets of polynomials, which series on the same nodes share."""
+        shape = self.coefficients.shape
+        values = polynomials @ self.coefficients.reshape(*shape[:3], -1)
         return np.asarray(values.reshape(*values.shape[:3], *shape[3:]))
 
 
