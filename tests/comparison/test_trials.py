@@ -153,6 +153,7 @@ def _trials(*labels):
         (pd.DataFrame({"question": ["x"], "c": [1], "n": [3]}), {}, "one outcome per row"),
         ([[0, 1]], {"scores": {0: 0.0, 1: 0.5}}, "right and wrong, 0 and 1"),
         ([[0, 2]], {}, "is not one of 0, 1"),
+        ([["no", "ok"]], {}, r"1 or 0, scores=\{'no': \.\.\., 'ok': \.\.\.\}"),
         ([[0, 1]], {"alpha": 1.0}, "alpha must lie strictly"),
         (_trials("t0", "t1", "t2"), {}, "trials must be numbers or times"),
         (_trials("0", "1", "b"), {}, "trials must be numbers or times"),
@@ -164,6 +165,14 @@ def _trials(*labels):
 def test_what_has_no_order_is_refused(data, options, message) -> None:
     with pytest.raises(ValueError, match=message):
         bk.checks.check_trials(data, **options)
+
+
+def test_several_outcomes_may_be_right() -> None:
+    words = np.where(MARKS, "pass", "fail").astype(object)
+    words[:, ::2, 0] = np.where(MARKS[:, ::2, 0], "accepted", "error")
+    scores = {"fail": 0, "error": 0, "accepted": 1, "pass": 1}
+    rows = bk.checks.check_trials(words, scores=scores)
+    pd.testing.assert_frame_equal(pd.DataFrame(rows), pd.DataFrame(bk.checks.check_trials(MARKS)))
 
 
 def _columns(marks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -171,6 +171,7 @@ def test_missing_numbers_follow_the_policy() -> None:
         (pd.DataFrame({"question": [1, 2], "correct": [np.inf, 1e400]}), {"scores": "numbers"},
          "inf at row 0 of column 'correct' is not a finite number, and neither is inf at row 1"),
         ([[0.2, 0.2]], {"scores": "numbers"}, r"two different numbers or more.*scores=\(0, 1\)"),
+        ([[7, 7]], {"scores": "numbers"}, r"got \[7\.0\].*scores=\(0, 7\.0\)"),
         ([[0.2]], {"scores": (1, 0)}, "two ends in rising order"),
         ([[0.2]], {"scores": "nums"}, "scores='numbers'"),
         ([[0.2]], {}, "scores='numbers'"),

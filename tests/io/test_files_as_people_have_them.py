@@ -1364,6 +1364,11 @@ def test_retries_until_success_are_recognised(tmp_path):
 ])  # fmt: skip
 def test_retries_end_at_the_first_success_or_at_one_number_of_trials(marks, stopped):
     assert ("first success" in bk.tally(marks).card()) == stopped
+    kinds = {"fail": 0, "ok": 1, "pass": 1}  # of success
+    words = [
+        [("ok", "pass")[i % 2] if mark else "fail" for mark in row] for i, row in enumerate(marks)
+    ]
+    assert ("first success" in bk.tally(words, scores=kinds).card()) == stopped
 
 
 def retries_beside_trials():

@@ -120,7 +120,7 @@ def e_value(
     alpha = proper_probability("alpha", alpha)
     parsed_metric = _checked(metric, threshold, trials, sd)
     outcomes = outcomes_of(fit, "e_value")
-    _check_counts(outcomes, parsed_metric, trials)
+    _check_counts(outcomes, parsed_metric, trials, threshold)
     groups = list(combinations(outcomes.systems, 2 if threshold is None else 1))
     if not groups:
         raise ArgumentError(
@@ -175,15 +175,18 @@ def _checked(
     return parsed_metric
 
 
-def _check_counts(outcomes: Outcomes, metric: Metric | None, plan: int | None) -> None:
+def _check_counts(
+    outcomes: Outcomes, metric: Metric | None, plan: int | None, threshold: float | None
+) -> None:
     """Refuse means of questions with weights, and questions with more trials than planned."""
     weight = outcomes.weight
     if weight is not None and metric is not None:
+        of_pairs = threshold is None and len(outcomes.systems) > 1
         rule = (
             " must be left out for questions with weights: bets on a mean take all questions "
             "alike, and the null hypothesis that two systems are identical has no weights. Got "
-            f"weights {weight.min():.4g} to {weight.max():.4g}. To go on, leave it out, or use "
-            "data.unweighted()."
+            f"weights {weight.min():.4g} to {weight.max():.4g}. To go on, "
+            f"{'leave it out, or ' if of_pairs else ''}use data.unweighted()."
         )
         raise ArgumentError("metric", rule)
     more = outcomes.trials.where(outcomes.trials > (plan or np.inf), drop=True)

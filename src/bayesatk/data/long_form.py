@@ -30,6 +30,7 @@ from bayesatk.data.validation import (
     OutcomeError,
     OutcomeWarning,
     Scores,
+    UnscoredOutcomeError,
     check_labels,
     check_trial_counts,
     is_category,
@@ -138,9 +139,9 @@ class LongForm:
         """
         if isinstance(scores, NumberScale) or set(scores.values()) != {0.0, 1.0}:
             return np.zeros(len(self.systems), bool)
-        slots = self.slots(scores)
-        successes = slots[..., 1 + list(scores.values()).index(1.0)]
-        trials = slots[..., 1:].sum(axis=-1)
+        counts = self.slots(scores)[..., 1:]
+        successes = counts[..., np.array([*scores.values()]) == 1.0].sum(axis=-1)
+        trials = counts.sum(axis=-1)
         one_success = successes == 1
         log_odds = np.log(np.where(one_success, trials, 1)).sum(axis=1)
         min_odds = 20  # against such an order of exchangeable trials
@@ -336,7 +337,7 @@ def unscored_positions(codes: Codes) -> list[int]:
 def unscored_outcome(
     value: Any, where: str, scores: Scores, values: Sequence[Any] = (),
     second: tuple[Any, str] | None = None,
-) -> OutcomeError:  # fmt: skip
+) -> UnscoredOutcomeError:  # fmt: skip
     """Return the error for an outcome without a score, with remedies for all such `values`."""
     allowed = "one of " + ", ".join(shown(label) for label in scores)
     otherwise: tuple[str | Argument, ...] = ()
@@ -368,9 +369,12 @@ def unscored_outcome(
             " Write an unknown or failed one as None (in CSV, leave its cell empty), and use ",
             Argument("missing", "ignore", "tally"), ".",
         )  # fmt: skip
-    return OutcomeError(
+    error = UnscoredOutcomeError(
         f"outcome {shown(value)} at {where} is not {allowed}{second_outcome}. ", *remedy
     )
+    met = (value, *(() if second is None else second[:1]), *values)
+    error.outcomes = tuple(dict.fromkeys(mark for mark in met if is_category(mark)))
+    return error
 
 
 def _numbers_written_otherwise(value: object) -> tuple[str | Argument, ...]:

@@ -47,6 +47,12 @@ class OutcomeError(ArgumentError):
     """Error: the outcomes cannot be read. The message names the place, the rule and the remedy."""
 
 
+class UnscoredOutcomeError(OutcomeError):
+    """Error: an outcome has no score. The first piece of the message says which, and where."""
+
+    outcomes: tuple[Any, ...] = ()  # those that are known to occur, a few of them
+
+
 class OutcomeWarning(Message, UserWarning):
     """Warning: the outcomes were read, but may not mean what was intended."""
 
@@ -631,9 +637,10 @@ class NumberScale(dict[Any, float]):
         marks = numbers[code[present]]
         levels = self._levels(marks)
         if len(levels) < 2:
+            ends = min(0, float(marks.min(initial=0))), max(1, float(marks.max(initial=1)))
             raise OutcomeError(
                 f"data must have two different numbers or more; got {shown(numbers.tolist())}. Say "
-                "between which ends they lie: ", Argument("scores", (0, 1), "tally"), ".",
+                "between which ends they lie: ", Argument("scores", ends, "tally"), ".",
             )  # fmt: skip
         scale = dict(zip(_level_labels(levels), levels.tolist(), strict=True))
         codes = code.copy()

@@ -13,6 +13,7 @@ from bayesatk.core.pooling.moment_range import MetricRanges, metric_ranges
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.observed import has_observed_mean
 from bayesatk.data.grouping import Grouping
+from bayesatk.data.roles import GROUP
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS
@@ -47,6 +48,13 @@ def by_groups(result: Result, by: str) -> bool:
     """Whether a table is asked for by group, which the result must have."""
     if one_of("by", by, ("system", "group")) == "system":
         return False
+    labels = np.unique(np.array(result.of_questions.get(GROUP, ()), str))
+    if result.grouping is None and len(labels) == 1:
+        raise ArgumentError(
+            Argument("by", "group"), " is for a result with two groups or more; all questions of "
+            f"this one are of {labels[0]!r:.60}, whose numbers are those of ",
+            Argument("by", "system"), ", the default.",
+        )  # fmt: skip
     if result.grouping is None:
         raise ArgumentError(
             Argument("by", "group"), " is for a result with groups; this one was evaluated "

@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.arrays import Array, Flags, Ints
-from bayesatk._tools.messages import proper_probability
+from bayesatk._tools.messages import Argument, proper_probability
 from bayesatk.core.runs.trial_columns import cochran
 from bayesatk.core.runs.trial_order import (
     RANK_SUM,
@@ -19,8 +19,16 @@ from bayesatk.core.runs.trial_order import (
 )
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.tally import read_trials
-from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
+from bayesatk.data.tally import BINARY, read_trials
+from bayesatk.data.validation import (
+    NumberScale,
+    OutcomeError,
+    Scores,
+    UnscoredOutcomeError,
+    check_scores,
+    number_of,
+    shown,
+)
 from bayesatk.results.views import ShownTable
 
 _LABELS_PER_TRIAL_MAX = 2  # with more labels per trial, questions share no labels
@@ -65,7 +73,7 @@ def check_trials(
         hold numbers or times, and without one in that of its rows; a DataArray in that of its
         trial coordinate, if it has one. `bayesatk.convert` turns any log into such a table.
     columns, scores
-        As in `bayesatk.tally`; two scores, 0 and 1. Missing outcomes are left out.
+        As in `bayesatk.tally`; every score is 0 or 1. Missing outcomes are left out.
     alpha : float
         Level over the three checks of a system together (Bonferroni): half of it for trial effects,
         which widen intervals most, and a quarter for each of the others.
@@ -119,14 +127,28 @@ def check_trials(
             "data must have the order of the trials; got Outcomes, which are counts. Give the "
             "array or the table that they were tallied from."
         )
-    scale = check_scores({0: 0.0, 1: 1.0} if scores is None else scores)
-    if sorted(scale.values()) != [0.0, 1.0]:
+    numbers = NumberScale.of(scores)
+    scale = numbers if numbers is not None else check_scores(BINARY if scores is None else scores)
+    if {*scale.values()} != {0.0, 1.0}:
         raise OutcomeError(
             "scores must be of right and wrong, 0 and 1, for the order of trials; got "
-            f"{scale}. Give every outcome one of these two scores."
-        )
+            f"{shown(scores)}. Give every outcome one of these two scores, as in ",
+            Argument("scores", {"fail": 0, "part": 0, "pass": 1}), ".",
+        )  # fmt: skip
+    try:
+        by_system = _by_system(data, dict(columns or {}), scale)
+    except UnscoredOutcomeError as error:
+        of_text = scores is None and any(number_of(label) is None for label in error.outcomes)
+        named = dict.fromkeys(error.outcomes if of_text else [*scale, *error.outcomes], ...)
+        raise OutcomeError(
+            error.args[0],
+            "The order of trials is tested of right and wrong: score every outcome "
+            "that may occur 1 or 0, ",
+            Argument("scores", named),
+            ".",
+        ) from None
     rows = []
-    for name, trials in _by_system(data, dict(columns or {}), scale).items():
+    for name, trials in by_system.items():
         rows += [{"system": name, **row} for row in _checks(trials, alpha)]
     return ShownTable.of(rows, "check_trials")
 
@@ -150,7 +172,6 @@ class _OrderedTrials:
 
 
 def _by_system(data: object, columns: dict[str, str], scale: Scores) -> dict[Any, _OrderedTrials]:
-    right = [value == 1.0 for value in scale.values()].index(True)
     data = data.compute() if isinstance(data, xr.DataArray) else data
     long = read_trials(data, scale, AnswerRules(), columns)
     if long.counted is not None:
@@ -172,7 +193,7 @@ def _by_system(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
             number = common_number
     has_outcome = code >= 0
     system, question = np.divmod(cell[has_outcome], len(long.questions))
-    number, success = number[has_outcome], code[has_outcome] == right
+    number, success = number[has_outcome], np.array([*scale.values()])[code[has_outcome]] == 1.0
     stopped = long.stopped_systems(scale)
     trials = {
         name: _OrderedTrials(
