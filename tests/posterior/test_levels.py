@@ -266,6 +266,14 @@ def test_many_trials_are_integrated(trials) -> None:
     _against_fine_sum(counts, (0.0, 0.25, 0.5, 0.75, 1.0), np.array([[0.3, -0.5, 0.4, -0.3, 0.1]]))
 
 
+@pytest.mark.parametrize("mean", [-3.0, 0.0, 3.0])
+def test_trials_far_from_what_the_law_expects_are_integrated(mean) -> None:
+    """Log probabilities down to -400: the nodes that count have next to no prior probability."""
+    counts = np.array([[120, 0, 0, 0, 0], [0, 0, 0, 0, 120], [30, 0, 60, 0, 30]])
+    point = np.array([[mean, 0.1, -0.1, 0.1, -4.5]])
+    _against_fine_sum(counts, (0.0, 0.25, 0.5, 0.75, 1.0), point)
+
+
 @pytest.mark.parametrize("gap", [0.3, 1e-3, 1e-6, 1e-12])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_probabilities_of_all_that_may_be_seen_sum_to_one(family: str, gap: float) -> None:

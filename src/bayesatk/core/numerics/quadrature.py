@@ -11,6 +11,7 @@ digits.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +26,15 @@ _MAX_DECAY = 45.0  # exponential decay kept at both ends: exp(-45) ~ 3e-20
 _MINUS_LOG_ZERO = 1e15  # finite, so that 0 times it is 0
 _MAX_STEP = 0.2  # largest step of t, for families without a narrow density
 _MAX_FLOATS_PER_BLOCK = 1_000_000  # 8 MB
+
+
+@lru_cache(maxsize=8)
+def normal_rule(size: int) -> tuple[Array, Array]:
+    """Return Gauss-Hermite nodes and weights of a standard normal, times the root of 2 pi."""
+    rule = np.polynomial.hermite_e.hermegauss(size)
+    for column in rule:
+        column.flags.writeable = False
+    return rule
 
 
 @dataclass(frozen=True)

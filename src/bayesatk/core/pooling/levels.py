@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln, logsumexp, softmax
 
 from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Flags, Rng
+from bayesatk.core.numerics.weights import exp_or_zero
 from bayesatk.core.pooling.nodes import Nodes
 
 _SCORE_DISTANCE_MIN = 1e-7  # of scores that are two on the scale from 0 to 1
@@ -210,29 +211,28 @@ class TiltGrid:
         weight[..., -2:] = law.atoms.reshape(*shape, 2)
         for component in law.components:
             share, alpha, beta = (column.reshape(*shape, 1) for column in component)
-            weight += share * _beta_weights(bases, alpha, beta)
+            weight += _beta_weights(bases, share, alpha, beta)
         return weight
 
 
-def _beta_weights(bases: TiltedBases, alpha: Array, beta: Array) -> Array:
-    """Probabilities of the nodes under Betas with parameters (points, offsets, 1)."""
-    log_p, log_q, log_step = (
-        column[:, None] for column in (bases.log_p, bases.log_q, bases.log_step)
-    )
+def _beta_weights(bases: TiltedBases, share: Array, alpha: Array, beta: Array) -> Array:
+    """Probabilities of the nodes under Betas with parameters (points, offsets, 1), times shares."""
     alpha, beta = _resolved_by_grid(alpha, beta, bases)
-    logs = np.empty((*alpha.shape[:2], log_p.shape[2] + 2))
-    inner = alpha * log_p + beta * log_q
-    logs[..., :-2] = inner + log_step
+    parameters = np.concatenate([alpha, beta], axis=2)
+    logs = np.empty((*alpha.shape[:2], bases.log_p.shape[1] + 2))
+    inner = np.matmul(parameters, np.stack([bases.log_p, bases.log_q], axis=1), out=logs[..., :-2])
     # Beyond the grid p^alpha falls off exponentially in logits, from half a step further out.
-    half = 0.5 * np.exp(log_step[..., [0, -1]])
-    logs[..., -2] = inner[..., 0] - (alpha * half)[..., 0] - np.log(alpha[..., 0])
-    logs[..., -1] = inner[..., -1] - (beta * half)[..., 1] - np.log(beta[..., 0])
+    half = 0.5 * np.exp(bases.log_step[:, None, [0, -1]])
+    logs[..., -2:] = inner[..., [0, -1]] - parameters * half - np.log(parameters)
+    inner += bases.log_step[:, None]
     top = logs.max(axis=2, keepdims=True)
-    density = np.exp(logs - top)
+    logs -= top
+    density = exp_or_zero(logs)
     total = density.sum(axis=2, keepdims=True)
     # A base whose score leaps from one node to the next loses what lies between, if that is much.
     integral = np.exp(np.clip(betaln(alpha, beta) - top, -_LOG_FACTOR_MAX, _LOG_FACTOR_MAX))
-    return np.asarray(density / np.where(total < _MASS_ON_NODES_MIN * integral, integral, total))
+    density *= share / np.where(total < _MASS_ON_NODES_MIN * integral, integral, total)
+    return density
 
 
 def _resolved_by_grid(alpha: Array, beta: Array, bases: TiltedBases) -> tuple[Array, Array]:

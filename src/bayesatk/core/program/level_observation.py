@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import softmax
 
 from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Flags, Indices, Rng
+from bayesatk.core.numerics.weights import exp_or_zero
 from bayesatk.core.pooling.levels import TiltedBases, TiltGrid, scaled_scores, shape_functions
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
@@ -34,24 +35,23 @@ _ARRAYS_OVER_NODES = 4  # that are held at once
 _LOG_RANGE_MAX = 600.0  # of factors whose product is a number
 _PRIOR_MASS_MIN = 1e-30  # of nodes that no trials make probable
 _LOG_PROBABILITY_FLOOR = -1e9
+_FACTOR_MIN, _TOTAL_MIN = 1e-150, 1e-130  # of products that are sums over nodes
 _MAX_FLOATS_PER_BLOCK = 4_000_000
 
 
 class _SameTrials(NamedTuple):
-    """States of the same number of trials, whose likelihood follows from their sums of scores.
+    """Sums of scores of the same number of trials, by which their likelihood is known.
 
     Parameters
     ----------
-    states : ndarray of int
-    sum_index : ndarray of int, shape (states,)
-        Position of each state's sum among the distinct sums.
+    columns : slice
+        Positions among the sums of all numbers of trials.
     trials : float
     log_likelihood : ndarray, shape (nodes, sums)
         Under the reference base.
     """
 
-    states: Indices
-    sum_index: Indices
+    columns: slice
     trials: float
     log_likelihood: Array
 
@@ -72,6 +72,42 @@ class _Factors(NamedTuple):
     of_points: Array
     of_sums: Array
     scale: Array
+
+
+class _Product(NamedTuple):
+    """Sums over nodes of a weight times the likelihood of sums of scores.
+
+    Subnormal numbers take a hundred times as long, so factors below 1e-150 are zero: where a total
+    is above 1e-130 they add nothing. All factors stay where some total is not.
+
+    Parameters
+    ----------
+    weight : ndarray, shape (rows, nodes)
+        At most one, as the likelihood is.
+    of_sums : ndarray, shape (nodes, sums)
+    total : ndarray, shape (rows, sums)
+    """
+
+    weight: Array
+    of_sums: Array
+    total: Array
+
+    @classmethod
+    def of(cls, weight: Array, of_sums: Array) -> "_Product":
+        """Return the product of two matrices."""
+        normal = [factor * (factor > _FACTOR_MIN) for factor in (weight, of_sums)]
+        total = normal[0] @ normal[1]
+        small = total.min(axis=1) < _TOTAL_MIN
+        if not small.any():
+            return cls(normal[0], normal[1], total)
+        total[small] = weight[small] @ of_sums
+        return cls(weight, of_sums, total)
+
+    def times(self, powers: Array) -> Array:
+        """Return the sums of the same terms times powers (rows, powers, nodes)."""
+        terms = self.weight[:, None] * powers
+        sums = terms.reshape(-1, terms.shape[2]) @ self.of_sums
+        return np.asarray(sums.reshape(*terms.shape[:2], -1))
 
 
 class _NodeDraws(NamedTuple):
@@ -208,20 +244,30 @@ class Levels(Observation):
     # What trials say
 
     @cached_property
-    def _groups(self) -> list[_SameTrials]:
+    def _distinct(self) -> tuple[Array, Indices]:
+        """Trials, sums of scores and whether all are at either end, and the column of each state.
+
+        Columns are these distinct rows, (columns, 4), in the order of their trials.
+        """
         trials, total = self._sums
-        tilts, log_reference_sum = self.grid.tilts, self.grid.reference[1]
         evidence, ends = self.states.evidence, [self._scaled == end for end in (0.0, 1.0)]
-        at_end = np.stack([evidence[:, ~end].sum(axis=1) == 0.0 for end in ends], axis=1)
+        at_end = [evidence[:, ~end].sum(axis=1) == 0.0 for end in ends]
+        rows = np.column_stack([trials, np.round(total, 12), *at_end])
+        distinct, column = np.unique(rows, axis=0, return_inverse=True)
+        return distinct, column.ravel()
+
+    @cached_property
+    def _groups(self) -> list[_SameTrials]:
+        distinct, _ = self._distinct
+        tilts, log_reference_sum = self.grid.tilts, self.grid.reference[1]
+        numbers, start = np.unique(distinct[:, 0], return_index=True)
         groups = []
-        for number in np.unique(trials):
-            states = np.flatnonzero(trials == number)
-            keys = np.column_stack([np.round(total[states], 12), at_end[states]])
-            distinct, sum_index = np.unique(keys, axis=0, return_inverse=True)
-            logs = tilts[:, None] * distinct[:, 0] - number * log_reference_sum[:, None]
+        for number, ends in zip(numbers, pairwise([*start, len(distinct)]), strict=True):
+            total, at_end = np.split(distinct[slice(*ends), 1:], [1], axis=1)
+            logs = tilts[:, None] * total[:, 0] - number * log_reference_sum[:, None]
             with np.errstate(divide="ignore"):
-                logs = np.concatenate([logs, np.log(distinct[:, 1:].T)])
-            groups.append(_SameTrials(states, sum_index.ravel(), float(number), logs))
+                logs = np.concatenate([logs, np.log(at_end.T)])
+            groups.append(_SameTrials(slice(*ends), float(number), logs))
         return groups
 
     def _likelihoods(self, bases: TiltedBases) -> Iterator[tuple[_SameTrials, list[_Factors]]]:
@@ -234,7 +280,7 @@ class Levels(Observation):
                     top, peak = inside.max(axis=1, keepdims=True), logs.max(axis=0)
                     peak = np.maximum(peak, _LOG_PROBABILITY_FLOOR)
                     factors.append(
-                        _Factors(run, np.exp(inside - top), np.exp(logs - peak), top + peak)
+                        _Factors(run, np.exp(inside - top), exp_or_zero(logs - peak), top + peak)
                     )
             yield same_trials, factors
 
@@ -243,15 +289,15 @@ class Levels(Observation):
         log_base = self.log_base(theta)
         all_alike = bool((log_base == log_base[:1]).all())
         bases = self.grid.tilted(log_base[:1] if all_alike else log_base)
-        logs = np.empty((*offset.shape, len(self.states)))
+        distinct, column = self._distinct
+        logs = np.empty((*offset.shape, len(distinct)))
         weight = self._weights(bases, theta, offset)
         for same_trials, factors in self._likelihoods(bases):
-            totals = np.logaddexp.reduce([
-                np.log(np.maximum((weight[..., run] * points[:, None]) @ sums, PROBABILITY_FLOOR))
-                + scale[:, None] for run, points, sums, scale in factors
+            logs[..., same_trials.columns] = np.logaddexp.reduce([
+                _log_totals(weight[..., run] * points[:, None], sums) + scale[:, None]
+                for run, points, sums, scale in factors
             ])  # fmt: skip
-            logs[..., same_trials.states] = totals[..., same_trials.sum_index]
-        return logs + (bases.log_base @ self.states.evidence.T)[:, None]
+        return logs.take(column, axis=2) + (bases.log_base @ self.states.evidence.T)[:, None]
 
     @override
     def both(
@@ -259,28 +305,27 @@ class Levels(Observation):
     ) -> tuple[Array, Array]:
         bases = self._tilted(theta)
         weight = self._weights(bases, theta, offset)
-        values = self._values(metrics, bases, self._probable(weight, bases))
-        values = np.ascontiguousarray(np.moveaxis(values, 2, 0))
-        square = values * values
-        powers = np.concatenate([np.ones_like(values[:1]), values, square, square * values])
-        observed = np.empty((*offset.shape, len(self.states), len(metrics), 3))
+        powers = self._powers(metrics, bases, self._probable(weight, bases))
+        span = _span(metrics)
+        distinct, column = self._distinct
+        # States come last in memory.
+        observed = np.empty((3, *offset.shape, len(metrics), len(distinct)))
         for same_trials, factors in self._likelihoods(bases):
             scaled_factors = _on_one_scale(factors)
             for j in range(offset.shape[1]):
+                products = [
+                    (_Product.of(weight[:, j, run] * of_points, of_sums), run, scale)
+                    for run, of_points, of_sums, scale in scaled_factors
+                ]
+                total = sum(terms.total * scale for terms, _, scale in products)
                 raw = sum(
-                    (weight[:, j, run] * points * powers[..., run]) @ sums * scale
-                    for run, points, sums, scale in scaled_factors
+                    terms.times(powers[..., run]) * scale[:, None] for terms, run, scale in products
                 )
-                moments = np.moveaxis(raw[1:] / np.maximum(raw[0], PROBABILITY_FLOOR), 0, 2)
-                cumulants = _cumulants(moments, len(metrics))
-                observed[:, j, same_trials.states] = cumulants[:, same_trials.sum_index]
-        new = _cumulants(np.einsum("pjn,cpn->pjc", weight, powers[1:]), len(metrics))[..., :2]
-        lowest, width = _span(metrics)
-        observed[..., 0] = lowest + width * observed[..., 0]
-        new[..., 0] = lowest + width * new[..., 0]
-        observed[..., 1:] *= np.stack([width**2, width**3], axis=-1)
-        new[..., 1] *= width**2
-        return observed, new
+                means = raw / np.maximum(total, PROBABILITY_FLOOR)[:, None]
+                observed[:, :, j, :, same_trials.columns] = _cumulants(means, *span)
+        observed = observed.take(column, axis=4)
+        new = _cumulants(np.moveaxis(weight @ np.swapaxes(powers, 1, 2), 1, 2), *span)[:2]
+        return np.moveaxis(observed, (4, 0), (2, 4)), np.moveaxis(new, (3, 0), (1, 3))
 
     @override
     def cumulants(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
@@ -317,19 +362,20 @@ class Levels(Observation):
         values[:, nodes] = (at_nodes - lowest) / width
         return values
 
+    def _powers(self, metrics: Sequence[ScoredCredit], bases: TiltedBases, nodes: Flags) -> Array:
+        """First three powers of `_values`; (points, 3 metrics, nodes)."""
+        values = np.swapaxes(self._values(metrics, bases, nodes), 1, 2)
+        square = values * values
+        powers = np.concatenate([values, square, square * values], axis=1)
+        powers[powers < _FACTOR_MIN] = 0.0
+        return powers
+
     @override
     def floats(self, columns: int) -> int:
-        """Count the arrays that have a number for each node."""
-        return columns * len(self.states) + max(_ARRAYS_OVER_NODES, columns // 8) * self._nodes
+        """Count the arrays that have a number for each node; columns are twice what is held."""
+        return max(columns // 2, 1) * len(self.states) + _ARRAYS_OVER_NODES * self._nodes
 
     # Draws
-
-    @cached_property
-    def _kinds(self) -> tuple[Indices, Indices]:
-        """First state of each pair of trials and sum of scores, and the pair of every state."""
-        pairs = np.stack([self._sums[0], np.round(self._sums[1], 9)], axis=1)
-        _, first, pair = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-        return first, pair.ravel()
 
     @override
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
@@ -383,42 +429,46 @@ class Levels(Observation):
     ) -> Iterator[_NodeDraws]:
         """Yield nodes of questions, at some points at a time.
 
-        Draws of one point, and questions of the same sum of scores, have the same probabilities.
+        Draws of one point, and questions of the same sum of scores at the same offsets, have the
+        same probabilities.
         """
-        alike = not offset.any()
-        first, column, points, point = state, np.arange(len(state)), theta, np.arange(len(theta))
-        if alike:
-            points, point = np.unique(theta, axis=0, return_inverse=True)
-            kinds, column = np.unique(self._kinds[1][state], return_inverse=True)
-            first, point = self._kinds[0][kinds], point.ravel()
-        nodes = self._nodes
-        step = max(1, _MAX_FLOATS_PER_BLOCK // (8 * nodes * max(len(first), len(self.scores))))
+        offsets, place = np.unique(offset, axis=1, return_inverse=True)
+        kinds, kind = np.unique(
+            np.stack([place.ravel(), self._distinct[1][state]]), axis=1, return_inverse=True
+        )
+        points, point = np.unique(np.hstack([theta, offsets]), axis=0, return_inverse=True)
+        points, offsets = np.split(points, [theta.shape[1]], axis=1)
+        nodes, column, point = self._nodes, kind.ravel(), point.ravel()
+        step = max(1, _MAX_FLOATS_PER_BLOCK // (8 * nodes * max(kinds.shape[1], len(self.scores))))
         order = np.argsort(point, kind="stable")
         ends = np.searchsorted(point[order], np.arange(0, len(points) + step, step))
         for number, (low, high) in enumerate(pairwise(ends)):
-            block, rows = points[number * step : (number + 1) * step], order[low:high]
-            bases = self._tilted(block)
-            at = np.zeros((len(block), 1)) if alike else offset[rows]
-            chance = self._chances(bases, self._weights(bases, block, at), first, spread)
+            block, rows = slice(number * step, (number + 1) * step), order[low:high]
+            bases = self._tilted(points[block])
+            weight = self._weights(bases, points[block], offsets[block])
+            chance = self._chances(bases, weight[:, kinds[0]], kinds[1], spread)
             cumulative = np.cumsum(chance, axis=2)
             cumulative /= np.maximum(cumulative[..., -1:], PROBABILITY_FLOOR)
             # All rows are searched at once, each with a whole number of its own.
             numbers = np.arange(cumulative[..., 0].size).reshape(cumulative.shape[:2])
             edges = (np.minimum(cumulative, 1.0) + numbers[..., None]).ravel()
             of_block = point[rows] - number * step
-            row = of_block[:, None] * len(first) + column
+            row = of_block[:, None] * kinds.shape[1] + column
             node = np.searchsorted(edges, row + rng.random(row.shape)) - row * nodes
             yield _NodeDraws(rows, bases, of_block, np.clip(node, 0, nodes - 1))
 
-    def _chances(self, bases: TiltedBases, weight: Array, state: Indices, spread: bool) -> Array:
-        """Posterior probabilities of nodes, up to a constant; (points, states, nodes)."""
-        chance = np.repeat(weight, len(state) // weight.shape[1], axis=1)
+    def _chances(self, bases: TiltedBases, chance: Array, column: Indices, spread: bool) -> Array:
+        """Turn prior probabilities of nodes (points, kinds, nodes) into those given sums of scores.
+
+        These are up to a constant; `column` has the sum of each kind.
+        """
         for same_trials, factors in self._likelihoods(bases):
-            columns = np.flatnonzero(np.isin(state, same_trials.states))
-            sums = same_trials.sum_index[np.searchsorted(same_trials.states, state[columns])]
+            first, last = same_trials.columns.start, same_trials.columns.stop
+            inside = np.flatnonzero((column >= first) & (column < last))
+            sums = column[inside] - first
             for run, of_points, of_sums, scale in _on_one_scale(factors):
                 likelihood = of_points[:, None] * of_sums[:, sums].T * scale[:, sums, None]
-                chance[:, columns, run] *= likelihood
+                chance[:, inside, run] *= likelihood
         if spread:  # around nodes, by which they vary more (Sheppard's correction)
             bend = np.diff(chance[..., :-2], 2) / 24.0
             chance[..., 1:-3] = np.maximum(chance[..., 1:-3] - bend, 0.0)
@@ -452,9 +502,25 @@ def _span(metrics: Sequence[ScoredCredit]) -> tuple[Array, Array]:
     return lowest, np.maximum(scores.max(axis=1) - lowest, PROBABILITY_FLOOR)
 
 
-def _cumulants(raw: Array, metrics: int) -> Array:
-    """Mean, variance and third cumulant from raw moments (..., 3 metrics), metric by metric."""
-    first, second, third = (raw[..., j * metrics : (j + 1) * metrics] for j in range(3))
+def _log_totals(weight: Array, of_sums: Array) -> Array:
+    """Return logs of sums over nodes of weights (points, offsets, nodes) times the likelihood."""
+    total = _Product.of(weight.reshape(-1, weight.shape[2]), of_sums).total
+    logs = np.log(np.maximum(total, PROBABILITY_FLOOR))
+    return np.asarray(logs.reshape(*weight.shape[:2], -1))
+
+
+def _cumulants(raw: Array, lowest: Array, width: Array) -> Array:
+    """Mean, variance and third cumulant of metrics, in a first axis.
+
+    Parameters
+    ----------
+    raw : ndarray, shape (points, 3 metrics, columns)
+        Means of the first three powers of each metric on a scale from 0 to 1.
+    lowest, width : ndarray, shape (metrics,)
+        Of the scale of each metric.
+    """
+    lowest, width = lowest[:, None], width[:, None]
+    first, second, third = np.split(raw, 3, axis=1)
     variance = np.maximum(second - first**2, 0.0)
     skewed = third - first * (3.0 * second - 2.0 * first**2)
-    return np.stack([first, variance, skewed], axis=-1)
+    return np.stack([lowest + width * first, width**2 * variance, width**3 * skewed])

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.engine.bootstrap import bootstrap_moments
+from bayesatk.core.numerics.quadrature import normal_rule
 from bayesatk.core.numerics.weights import total_moments
 from bayesatk.core.pooling.states import Terms
 from bayesatk.core.program.cells import Cells
@@ -171,12 +172,16 @@ class Metrics:
             observed = cells.by_group(given * cells.share_powers.T[:, None, None])
             new = cells.by_group(new * cells.share_powers[:2].T[:, None, None])
             drawn = self._drawn_anew(given) if self.resampled else None
-        else:  # without covariates the sum over a group's states is itself a series
-            series, of_new = self._series(self._both, theta, *_range(effect))
-            by_state = np.moveaxis(series.coefficients, (4, 1), (0, 4))  # states last, as in memory
-            sums = np.moveaxis(by_state @ _factors(cells)[:, None, None], (0, 4), (4, 1))
-            observed = series._replace(coefficients=sums).at(effect)
-            new = of_new.at(effect)
+        else:  # without covariates all questions of a state in a group have one offset
+            factors = _factors(cells)
+
+            def by_group(points: Array, offset: Array) -> list[Array]:
+                given, new = self._both(points, offset)
+                return [_folded(given, factors), new]
+
+            observed, new = (
+                series.at(effect) for series in self._series(by_group, theta, *_range(effect))
+            )
             new[..., 1] *= cells.by_group(cells.share_powers[1][None])[0][:, None, None]
         observed[..., 1] = np.maximum(observed[..., 1], 0.0)
         new[..., 1] = np.maximum(new[..., 1], 0.0)
@@ -234,7 +239,7 @@ class Metrics:
             mean, variance = (by_group[..., 1, j] for j in (0, 1))
             total[..., :2] = np.stack(bootstrap_moments(mean, variance, groups), axis=-1)
             return total
-        z, weight = np.polynomial.hermite_e.hermegauss(NEW_NODES)
+        z, weight = normal_rule(NEW_NODES)
         within_6_sds = np.abs(z) <= 6.0
         z, weight = z[within_6_sds], weight[within_6_sds] / weight[within_6_sds].sum()
         if not sd.any():
@@ -306,6 +311,17 @@ def _mixed(probability: Array, mean: Array, variance: Any = 0.0, third: Any = 0.
         chance @ (deviation * (square + 3.0 * variance) + third),
     )
     return np.stack(mixed, axis=-1)[:, :, 0]
+
+
+def _folded(values: Array, factors: Array) -> Array:
+    """Sum cumulants over states, with weights (3, states, groups) of each cumulant.
+
+    From (points, offsets, states, metrics, 3) to (points, offsets, groups, metrics, 3).
+    """
+    by_state = np.moveaxis(values, (4, 2), (0, 4))  # states last, as in memory
+    shape = by_state.shape[:-1]
+    sums = by_state.reshape(3, -1, by_state.shape[4]) @ factors
+    return np.moveaxis(sums.reshape(*shape, -1), (0, 4), (4, 2))
 
 
 def _factors(cells: Cells) -> Array:

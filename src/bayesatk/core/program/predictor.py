@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesatk._tools.arrays import Array, Ints, Rng
+from bayesatk.core.numerics.quadrature import normal_rule
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.observations import Observation, RightWrong
@@ -60,7 +61,7 @@ class Effects(NamedTuple):
         """
         if self.values.shape[2] == 1:
             return np.asarray(self.mode[point])
-        z, weight = np.polynomial.hermite_e.hermegauss(self.values.shape[2])
+        z, weight = normal_rule(self.values.shape[2])
         fine = np.linspace(-_DRAWN_RANGE, _DRAWN_RANGE, _DRAWN_POINTS)
         drawn = np.empty((len(point), self.mode.shape[1]))
         cell = np.clip(np.searchsorted(z, fine) - 1, 0, len(z) - 2)
@@ -389,7 +390,7 @@ class Predictor:
             if settled:
                 break
         width = scale * width
-        z, weight = np.polynomial.hermite_e.hermegauss(nodes)
+        z, weight = normal_rule(nodes)
         sd = sd[..., None]
         values = np.clip(
             mode[..., None] + width[..., None] * z, -_EFFECT_MAX * sd, _EFFECT_MAX * sd
