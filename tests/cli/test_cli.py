@@ -180,6 +180,9 @@ def test_warnings_are_lines_on_standard_error() -> None:
     done = run("evaluate", path, *SEED, "--json")
     assert done.stderr.startswith("bayesatk: warning: 9 of 24 trials have an empty output")
     assert json.loads(done.stdout)["tables"]["results"]
+    lines = run("evaluate", path, *SEED, "--prior-trials", path).stderr.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("bayesatk: warning: 9 of 24 trials") for line in lines)
     done = run("evaluate", path, "-m", "pass@1", "--empty-output", "missing", "--missing", "ignore")
     assert (done.exit_code, done.stderr) == (0, "")
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import arviz as az
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from scipy.special import ndtr
@@ -171,6 +172,20 @@ def test_weights_of_prior_trials_that_are_none_are_refused(weight) -> None:
     with pytest.raises(ValueError, match="prior_weight must lie in") as refusal:
         bk.evaluate([[1, 0]], "pass@1", prior_trials=[[1]], prior_weight=weight)
     assert repr(weight) in str(refusal.value)
+
+
+def test_prior_trials_are_found_by_the_labels_of_systems_in_any_order() -> None:
+    runs = {"a": [[1, 1], [0, 1]], "b": [[0, 1], [1, 0]]}
+    before = {"c": [[0], [0]], "b": [[0], [0]], "a": [[1], [1]]}
+    options = {"pooling": "none", "draws": 20, "rng": 1}
+    fits = [
+        bk.evaluate(runs, "pass@1", prior_trials={name: before[name] for name in names}, **options)
+        for names in ("ab", "ba", "cba")
+    ]
+    first, *others = (pd.DataFrame(bk.table(fit)) for fit in fits)
+    for rows in others:
+        pd.testing.assert_frame_equal(rows, first)
+    assert fits[2].notes == ["Prior trials of other systems are not used: ['c'].", *fits[1].notes]
 
 
 def test_every_system_has_prior_trials_of_its_own() -> None:

@@ -344,20 +344,27 @@ class Reading(FileOptions):
         options, source = self.options(), _source(self.files)
         from bayesatk.io.load import load  # takes a second to import, errors before it do not
 
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            try:
-                data = (read or load)(source, **options)
-            finally:  # a doubt may say why the data are refused
-                for warning in caught:
-                    text = as_options(warning.message, READING)
-                    print(f"bayesatk: warning: {text}", file=sys.stderr)
+        with _warnings_as_lines() as caught:
+            data = (read or load)(source, **options)
         if read is not None:  # a reader of another kind selects by itself
             return data
         data = _noted_as_options(data, [warning.message for warning in caught])
         if self.system:
             data = outcomes_of_systems(data, self.system)
         return data.shared() if self.shared else data
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[list[warnings.WarningMessage]]:
+    """Print the warnings of a reader as lines on standard error, with options of the shell."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield caught
+        finally:  # a doubt may say why the data are refused
+            for warning in caught:
+                text = as_options(warning.message, READING)
+                print(f"bayesatk: warning: {text}", file=sys.stderr)
 
 
 def _noted_as_options(data: Any, doubts: Iterable[Warning | str]) -> Any:
@@ -506,7 +513,8 @@ class Evaluation:
         check_file(str(self.prior_trials))
         options = reading.options()
         shared = {name: options[name] for name in _OF_EARLIER if name in options}
-        earlier = load(str(self.prior_trials), **shared | {"missing": "ignore"})
+        with _warnings_as_lines():
+            earlier = load(str(self.prior_trials), **shared | {"missing": "ignore"})
         chosen = reading.system if len(earlier.systems) > 1 else None
         return outcomes_of_systems(earlier, chosen) if chosen else earlier
 

@@ -165,7 +165,7 @@ def read_prior_trials(
     ----------
     outcomes : Outcomes
     prior_trials : Outcomes or anything `bayesatk.tally` accepts
-        Of the same systems and questions.
+        Of the same systems, in any order, and questions; of other systems they are passed over.
     weight : float
         Weight of a prior trial, in [0, 1]; 0 leaves them out.
 
@@ -211,6 +211,13 @@ def read_prior_trials(
                 "bayesatk.tally(data, scores=..., questions=...) for both; a question without "
                 "prior trials is a row of None, with missing='ignore'."
             )
+    prior_systems = prior_outcomes.systems
+    if len(prior_systems) > 1 and {*outcomes.systems} <= {*prior_systems}:
+        others = [label for label in prior_systems if label not in outcomes.systems]
+        if others:
+            notes.append(f"Prior trials of other systems are not used: {shown(others, 60)}.")
+        chosen = prior_outcomes.dataset.sel(system=outcomes.systems)
+        prior_outcomes = replace(prior_outcomes, dataset=chosen)
     one_system = len(prior_outcomes.systems) == len(outcomes.systems) == 1  # whatever their names
     if prior_outcomes.systems != outcomes.systems and not one_system:
         raise OutcomeError(
