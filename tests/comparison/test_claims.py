@@ -324,6 +324,11 @@ def test_costs_of_two_systems_have_a_claim() -> None:
     )
     with pytest.raises(ValueError, match="system and other must name the two systems whose costs"):
         claim(compared, "cost", system="b")
+    few = data.sel(question=range(4))
+    compared = bk.compare(bk.evaluate(few, "pass@1 cost", difficulty="beta", rng=1))
+    with pytest.raises(ValueError, match=r"cost of both systems is known.*target='questions'\."):
+        claim(compared, "cost")
+    assert claim(compared, "cost", target="questions").startswith("On these questions a trial")
 
 
 def test_two_systems_of_a_leaderboard_have_a_claim_and_equal_ones_share_the_lead() -> None:

@@ -104,7 +104,8 @@ POLICY = bk.decide.GatePolicy("pass@1", 0.1)
     ("fit", "policy", "options", "words"),
     [
         (FIT, "pass@1", {}, "policy must be a GatePolicy; got 'pass@1'"),
-        (FIT, POLICY, {}, r"fit must have the draws of p .* with keep=\['p'\], or pass target="),
+        (FIT, POLICY, {}, r"fit must have the draws of p .* with keep=\['p'\]\.$"),
+        (FIT, bk.decide.GatePolicy("plurality@2", 0.1), {}, "policy must have a metric of right"),
         (FIT, POLICY, {"target": "population"}, "got pooling='none'. Evaluate with pooling="),
         (FIT, POLICY, {"gates": 0}, "gates must be an integer >= 1"),
         (FIT, POLICY, {"target": "new"}, "target must be"),

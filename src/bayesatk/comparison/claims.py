@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import number_words
 from bayesatk.comparison.pairs.cost_rows import cost_rows
 from bayesatk.comparison.pairs.verdicts import (
@@ -149,9 +149,19 @@ def _of_costs(
         rule = " and other must name the two systems whose costs are compared, of "
         raise ArgumentError("system", f"{rule}{fit.systems!r:.200}; got {system!r} and {other!r}.")
     pair = fit.systems.index(names[0]), fit.systems.index(names[1])
-    for row in cost_rows(fit, [pair], fit.group("comparison").attrs["alpha"]):
-        if (row["metric"], row["target"]) == (metric.label, target):
-            return row["sentence"], names
+    rows = cost_rows(fit, [pair], fit.group("comparison").attrs["alpha"])
+    said_on = {row["target"]: row["sentence"] for row in rows if row["metric"] == metric.label}
+    if target in said_on:
+        return said_on[target], names
+    tried = fit.group("constant_data")["cost_trials"].values[list(pair)] > 0
+    if (tried[0] == tried[1]).all():
+        known: list[str | Argument] = [Argument("target", each) for each in said_on]
+        remedy = known[:1] or ["run more trials"]
+        raise ArgumentError(
+            "target", f" must be one on which {metric.label} of both systems is known, which on "
+            f"{TARGET_NAMES[target]} it is not, as the notes of the result say. Instead, ",
+            *remedy, ".",
+        )  # fmt: skip
     raise ArgumentError(
         "system", f" and other must have tried the same questions, whose costs are compared; "
         f"{names[0]!r} and {names[1]!r} did not.",

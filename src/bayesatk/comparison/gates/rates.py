@@ -134,7 +134,7 @@ def gate_rates(
     return ShownTable.of(rows, "gate_rates", seed=seed, policy_sha256=policy.sha256)
 
 
-def _baseline(fit: Fit, policy: object) -> Result:
+def _baseline(fit: Fit, policy: GatePolicy) -> Result:
     """Return the result of a baseline, or refuse what is no policy or cannot be simulated."""
     check_policy(policy)
     result = Result.of(fit)
@@ -142,6 +142,11 @@ def _baseline(fit: Fit, policy: object) -> Result:
         rule = f" must be a result of the baseline alone; it has {len(result.systems)} systems."
         raise ArgumentError("fit", rule)
     result.require("gate_rates")
+    if policy.asked.voted:
+        raise ArgumentError(
+            "policy", " must have a metric of right and wrong, which repetitions are drawn of; got "
+            f"{policy.metric}. Take one, such as 'maj@3' or 'pass@1'.",
+        )  # fmt: skip
     return result
 
 
@@ -158,9 +163,11 @@ def draw_success_probabilities(result: Result, target: str, size: int, rng: Rng)
             )  # fmt: skip
         return draw_new_p(system_model(result.study, 0), size, rng)[0]
     if "p" not in result.posterior:
+        of_law = result.pooling == "partial"
         raise ArgumentError(
             "fit", " must have the draws of p of these questions. Evaluate the same data with ",
-            Argument("keep", ["p"]), ", or pass ", Argument("target", TARGETS[1]), ".",
+            Argument("keep", ["p"]),
+            *((", or pass ", Argument("target", TARGETS[1])) if of_law else ()), ".",
         )  # fmt: skip
     p = result.posterior["p"].isel(system=0).transpose("chain", "draw", "question").values
     flat = p.reshape(-1, p.shape[-1])
