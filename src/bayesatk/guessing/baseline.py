@@ -240,7 +240,7 @@ def _new_runs(fit: Result, system: int, trials: Ints, rng: Rng) -> Ints:
     """Posterior predictive number correct of new runs with the same trials of each question."""
     # At most 1e7 success probabilities at once: over many questions the total hardly varies.
     size = int(np.clip(1e7 / len(trials), 200, fit.size))
-    p, _ = draws_of_p(fit, system, parse("mean"), size, rng)
+    p, _ = draws_of_p(fit, system, size, rng)
     return rng.binomial(trials, p).sum(axis=1)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesatk._tools.arrays import Array, Flags, Ints, Rng
+from bayesatk._tools.arrays import Array, Flags, Indices, Ints, Rng
 from bayesatk.core.numerics.importance import K_HAT_MAX, halton_sequence
 from bayesatk.core.numerics.points import WeightedPoints
 from bayesatk.core.numerics.weights import pareto_shape
@@ -31,7 +31,7 @@ from bayesatk.core.program.observations import (
     Observation,
     RightWrong,
 )
-from bayesatk.core.program.predictor import Predictor
+from bayesatk.core.program.predictor import Effects, Predictor
 from bayesatk.core.program.weighted_points import (
     Laplace,
     around,
@@ -45,7 +45,14 @@ from bayesatk.core.question.dirichlet_multinomial import log_sequence_probabilit
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.judge_error import JudgeError
-from bayesatk.posterior.posterior import FamilyFit, FamilyShare, Posterior
+from bayesatk.posterior.posterior import (
+    MAX_POINTS_SCORED,
+    MIN_POINTS,
+    FamilyFit,
+    FamilyShare,
+    Located,
+    Posterior,
+)
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pooling, Prior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 
@@ -56,8 +63,12 @@ _LOO_EDGE_MASS_MAX = 1e-7
 # Last round of importance sampling: points times distinct questions.
 _MAX_POINTS_TIMES_CELLS = 2e6
 _CACHE_SIZE = 200  # posteriors of hyperparameters: comparisons read them again
+_CACHE_SIZE_WITH_EFFECTS = 8  # of these with effects of groups, which take up to 40 MB each
 # Up to so many trials of a question a judge's marks are mixtures over the number of right trials.
 _MAX_TRIALS_ENUMERATED = 64
+# Points at which everything but the evidence is worked out: without and with covariates or groups.
+_MAX_LOCATED_TIMES_CELLS = (1.2e5, 8e5)
+_MAX_LOCATED = (4000, 3000)
 # Families less probable than this share of the most probable one get fewer points.
 _MINOR_SHARE = 0.05
 _LOGIT_ICC_STARTS = (-6.0, -3.0, -1.0, 1.0, 4.0)  # where searches for the mode start
@@ -248,7 +259,7 @@ class CountModel:
         arrays = (self.states.counts, self.states.prior, cells.count, cells.group, cells.rows)
         content = tuple(np.ascontiguousarray(array).tobytes() for array in arrays)
         return (
-            content, self.pooling, self.prior, self.scores, cells.grouped, self.judge,
+            content, self.pooling, self.prior, self.scores, cells.grouped, cells.groups, self.judge,
         )  # fmt: skip
 
     @cached_property
@@ -276,12 +287,22 @@ class CountModel:
         total = sum(p for _, p in pairs)
         return [(fit, p / total) for fit, p in pairs]
 
-    def draw_points(self, size: int, rng: Rng) -> list[tuple[FamilyFit, Array]]:
-        """Draw hyperparameters: laws, and points (draws, hyperparameters) of each."""
-        number = rng.multinomial(size, [share for _, share in self.counted]).tolist()
+    @cached_property
+    def located(self) -> list[Located]:
+        """Points of every law that counts, as many as the work allows, and effects of groups."""
         return [
-            (fit, fit.points.theta[rng.choice(len(fit.points.weight), n, p=fit.points.weight)])
-            for (fit, _), n in zip(self.counted, number, strict=True)
+            Located(fit, share, points, effects)
+            for (fit, share), (points, effects) in zip(
+                self.counted, _points_with_effects(_FitKey(self._key, self)), strict=True
+            )
+        ]
+
+    def draw_points(self, size: int, rng: Rng) -> list[tuple[Located, Indices]]:
+        """Draw hyperparameters: laws, and positions (draws,) of points of each."""
+        number = rng.multinomial(size, [law.share for law in self.located]).tolist()
+        return [
+            (law, rng.choice(len(law.points.weight), n, p=law.points.weight))
+            for law, n in zip(self.located, number, strict=True)
             if n
         ]
 
@@ -522,6 +543,23 @@ def _evidence_of(points: WeightedPoints, fields: Fields) -> WeightedPoints:
 def _mode(model: CountModel) -> Laplace:
     """Mode of the model with a single Beta, from which every law starts."""
     return _cached_mode(_FitKey(model._key, model))
+
+
+@lru_cache(maxsize=_CACHE_SIZE_WITH_EFFECTS)
+def _points_with_effects(key: _FitKey) -> list[tuple[WeightedPoints, Effects]]:
+    """Points of the laws that count, and the effects of groups there: every analysis reads them."""
+    model = key.model
+    cells, structured = model.cells, model.cells.grouped or model.cells.rows.shape[1] > 0
+    width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
+    most = _MAX_LOCATED[structured]
+    if model.scores is not None:
+        most = min(most, MAX_POINTS_SCORED)
+    number = int(np.clip(_MAX_LOCATED_TIMES_CELLS[structured] / width, MIN_POINTS, most))
+    located = []
+    for fit, share in model.counted:
+        points = fit.points.at_most(int(max(number * np.sqrt(share), MIN_POINTS)))
+        located.append((points, fit.predictor.effects(points.theta)))
+    return located
 
 
 @lru_cache(maxsize=8)

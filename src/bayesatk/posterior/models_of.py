@@ -1,6 +1,6 @@
 """The model of a system's counts, as data are read or a result stores them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from bayesatk._tools.arrays import Array, Flags, Rng
 from bayesatk.data.scales import RightWrongScale
 from bayesatk.data.study import Study
 from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.questions import draw_p
 from bayesatk.posterior.vote_posterior import VotePosterior, vote_posterior
 from bayesatk.priors import (
     BetaPrior,
@@ -80,10 +81,8 @@ def right_wrong_model(result: Result, system: int, kept: Flags | None = None) ->
     return model if kept is None else model.among(kept)
 
 
-def draws_of_p(
-    result: Result, system: int, metrics: Sequence[Any], size: int, rng: Rng
-) -> tuple[Array, Mapping[str, Array]]:
-    """Draw the probabilities of all questions of a system, and its hyperparameters.
+def draws_of_p(result: Result, system: int, size: int, rng: Rng) -> tuple[Array, Array | None]:
+    """Draw the probabilities of all questions of a system, and the rates of its judge.
 
     Of draws of a model that is not the library's these are taken as they are, in any order.
 
@@ -92,21 +91,20 @@ def draws_of_p(
     result : Result
     system : int
         Position of the system.
-    metrics : sequence of MetricFunction
-        That the model of the library is fitted for.
     size : int
     rng : numpy.random.Generator
 
     Returns
     -------
-    tuple (ndarray, shape (size, questions, ...), mapping {name: ndarray})
+    ndarray, shape (size, questions, ...)
+    ndarray, shape (size, columns), optional
+        As of `bayesatk.posterior.questions.draw_p`.
     """
     if result.own:
         p = flat_draws(result.posterior["p"], system)
-        return p[np.resize(rng.permutation(len(p)), size)], {}
-    drawn = model_of(result, system).fit(metrics).draw(size, rng, True)
-    assert drawn.p is not None  # they were asked to be kept
-    return drawn.p, drawn.hyper
+        return p[np.resize(rng.permutation(len(p)), size)], None
+    model = model_of(result, system)
+    return draw_p(model, model.cells.which, size, rng)
 
 
 def model_of(result: Result, system: int, kept: Flags | None = None) -> CountModel:

@@ -33,11 +33,9 @@ if TYPE_CHECKING:
 
 Distributions = Sequence[Sequence[Empirical | None]]  # by target; None: only draws tell
 
-# Points at which moments are computed: without and with covariates or groups.
-_MAX_POINTS_TIMES_CELLS = (1.2e5, 8e5)
-_MIN_MAX_POINTS = ((200, 4000), (200, 3000))
+MIN_POINTS = 200  # of each law, at which moments are computed
+MAX_POINTS_SCORED = 1500  # with scored categories, and for each law's hyperparameters there
 _MAX_POINTS_BY_QUESTION = 1000  # for moments by question, with covariates or groups
-_MAX_POINTS_SCORED = 1500  # with scored categories, and for each law's hyperparameters there
 # Intervals come from draws of p up to so many questions, and where means are very skewed from
 # draws of those questions that make them so.
 _MAX_QUESTIONS_DRAWN = 25
@@ -266,17 +264,38 @@ class FamilyFit:
         return alpha / total[:, None], 1.0 / (1.0 + total)
 
 
-class Part(NamedTuple):
-    """One law's points at which moments are worked out.
+class Located(NamedTuple):
+    """One law's points at which everything but its evidence is worked out.
 
     Parameters
     ----------
     fit : FamilyFit
     share : float
         Probability of the law.
-    points : Points
+    points : WeightedPoints
     effects : Effects
         Of groups, at these points.
+    """
+
+    fit: FamilyFit
+    share: float
+    points: WeightedPoints
+    effects: Effects
+
+    def at_most(self, size: int, lattice: bool = False) -> "Located":
+        """Return at most so many of the points, as `WeightedPoints.at_most` chooses them."""
+        place, points = self.points.chosen(size, lattice)
+        effects = Effects(*(column[place] for column in self.effects))
+        return self._replace(points=points, effects=effects)
+
+
+class Part(NamedTuple):
+    """One law's points, and the moments of metrics there.
+
+    Parameters
+    ----------
+    fit, share, points, effects
+        As of `Located`.
     moments : Moments
     """
 
@@ -306,29 +325,20 @@ class Posterior:
 
     @cached_property
     def parts(self) -> list[Part]:
-        """Points of every law that counts, as many as the work allows."""
-        cells = self.model.cells
-        structured = cells.grouped or cells.rows.shape[1] > 0
-        work = _MAX_POINTS_TIMES_CELLS[structured]
-        fewest, most_points = _MIN_MAX_POINTS[structured]
-        width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
-        if self.model.scores is not None:
-            most_points = min(most_points, _MAX_POINTS_SCORED)
-        number = int(np.clip(self.share * work / width, fewest, most_points))
+        """Moments at the points of every law that counts."""
         parts = []
-        for fit, share in self.model.counted:
-            size = int(max(number * np.sqrt(share), fewest))
-            points = fit.points.at_most(size, lattice=self.share < 1.0)
-            effects = fit.predictor.effects(points.theta)
-            moments = self._given(fit).at(points.theta, effects)
-            law = fit.predictor.observation.law
-            if self._follows_law and isinstance(law, DifficultyLaw):
+        for law in self.model.located:
+            number = max(int(self.share * len(law.points.weight)), MIN_POINTS)
+            law = law.at_most(number, lattice=True)
+            moments = self._given(law.fit).at(law.points.theta, law.effects)
+            difficulty = law.fit.predictor.observation.law
+            if self._follows_law and isinstance(difficulty, DifficultyLaw):
                 credits = [metric.credit for metric in self.metrics]
                 unknown_variance = variance_of_known(
-                    law, fit.fields, credits, points, len(cells.which)
+                    difficulty, law.fit.fields, credits, law.points, len(self.model.cells.which)
                 )
                 moments = moments._replace(spread=np.zeros_like(moments.spread) + unknown_variance)
-            parts.append(Part(fit, share, points, effects, moments))
+            parts.append(Part(*law, moments))
         return parts
 
     def _given(self, fit: FamilyFit) -> Metrics:
@@ -718,7 +728,7 @@ class Posterior:
         counted = self.model.counted
         if self.model.scores is not None:
             counted = [
-                (replace(fit, points=fit.points.at_most(_MAX_POINTS_SCORED)), share)
+                (replace(fit, points=fit.points.at_most(MAX_POINTS_SCORED)), share)
                 for fit, share in counted
             ]
         weight = np.concatenate([share * fit.points.weight for fit, share in counted])
@@ -750,12 +760,13 @@ class Posterior:
 
     def of_questions(self, metrics: Sequence[Any]) -> tuple[Array, Array]:
         """Mean and variance of metrics of each question."""
-        share, moments_by_law = np.array([law.share for law in self.parts]), []
-        for law in self.parts:
-            points = law.points
+        share, moments_by_law = np.array([law.share for law in self.model.located]), []
+        for law in self.model.located:
             if self.model.structured:
-                points = points.at_most(_MAX_POINTS_BY_QUESTION)
-            moments = Metrics(law.fit.predictor, metrics).of_cells(points.theta, points.weight)
+                law = law.at_most(_MAX_POINTS_BY_QUESTION)
+            moments = Metrics(law.fit.predictor, metrics).of_cells(
+                law.points.theta, law.points.weight, law.effects
+            )
             moments_by_law.append(np.stack(moments))
         by_law, cell = np.stack(moments_by_law), self.model.cells.which
         mean = np.einsum("p,pck->ck", share, by_law[:, 0])

@@ -10,11 +10,10 @@ from scipy.special import bdtr, logsumexp
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.engine.bootstrap import bootstrap_leave_one_out
 from bayesatk.core.program.moments import Metrics
-from bayesatk.core.program.predictor import Predictor
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.posterior import SUCCESS
+from bayesatk.posterior.posterior import SUCCESS, Located
 
 _LOO_POINTS = 800  # points of hyperparameters at which questions are left out
 _MIN_LOO_POINTS = 200  # of these, for each law
@@ -92,7 +91,7 @@ class QuestionPosterior:
         size = int(
             np.clip(_MAX_FLOATS_PER_BLOCK / (len(model.cells.count) * len(scores)), *_MIN_MAX_DRAWS)
         )
-        p = _draw_cells(model, size, np.random.default_rng(0))
+        p, _ = draw_p(model, np.arange(len(model.cells.count)), size, np.random.default_rng(0))
         if model.scores is None:
             p = np.stack([1.0 - p, p], axis=-1)
         p = p / p.sum(axis=-1, keepdims=True)
@@ -159,30 +158,14 @@ class QuestionPosterior:
         return chance
 
 
-def _draw_cells(model: CountModel, size: int, rng: Rng) -> Array:
-    """Draw p of a question of each cell; (draws, cells, ...)."""
-    drawn, cells = [], model.cells
-    for fit, theta in model.draw_points(size, rng):
-        effect = _draw_effects(fit.predictor, theta, rng)
-        offset = fit.predictor.offsets(theta) + effect[:, cells.group]
-        drawn.append(fit.predictor.observation.draw(theta, offset, cells.state, rng))
-    return np.concatenate(drawn)
-
-
-def _draw_effects(predictor: Predictor, theta: Array, rng: Rng) -> Array:
-    """Draw effects of groups, one set at each point; (points, groups)."""
-    points, place = np.unique(theta, axis=0, return_inverse=True)
-    return predictor.effects(points).draw(place.ravel(), rng)
-
-
-def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, Array | None]:
-    """Draw hyperparameters and effects of groups, and p of a new question in place of each.
-
-    A new question has the group, the covariates and the prior trials of the one that it replaces.
+def draw_p(model: CountModel, cell: Indices, size: int, rng: Rng) -> tuple[Array, Array | None]:
+    """Draw p of questions given their trials.
 
     Parameters
     ----------
     model : CountModel
+    cell : ndarray of int, shape (questions,)
+        Cells of the questions.
     size : int
         Draws.
     rng : numpy.random.Generator
@@ -193,14 +176,33 @@ def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, Array | N
     rates : ndarray, shape (draws, columns), optional
         Of a judge that errs, as rows of `bayesatk.core.pooling.marks`.
     """
+    points, cells, drawn = model.draw_points(size, rng), model.cells, []
+    for law, place in points:
+        theta, effect = law.points.theta[place], law.effects.draw(place, rng)
+        offset = (law.fit.predictor.offsets(theta) + effect[:, cells.group])[:, cell]
+        drawn.append(law.fit.predictor.observation.draw(theta, offset, cells.state[cell], rng))
+    return np.concatenate(drawn), _rates(model, points)
+
+
+def _rates(model: CountModel, points: Sequence[tuple[Located, Indices]]) -> Array | None:
+    """Rates of a judge at drawn points; None where none errs."""
+    if model.judge is None:
+        return None
+    return np.concatenate([law.fit.rates(law.points.theta[place]) for law, place in points])
+
+
+def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, Array | None]:
+    """Draw hyperparameters and effects of groups, and p of a new question in place of each.
+
+    A new question has the group, the covariates and the prior trials of the one that it replaces.
+    Parameters and values are those of `draw_p`.
+    """
     points = model.draw_points(size, rng)
     p = np.concatenate([
-        fit.predictor.draw_new(theta, _draw_effects(fit.predictor, theta, rng), rng)
-        for fit, theta in points
+        law.fit.predictor.draw_new(law.points.theta[place], law.effects.draw(place, rng), rng)
+        for law, place in points
     ])  # fmt: skip
-    if model.judge is None:
-        return p, None
-    return p, np.concatenate([fit.rates(theta) for fit, theta in points])
+    return p, _rates(model, points)
 
 
 def _influence(model: CountModel, metric: MetricFunction) -> Array:
@@ -272,18 +274,18 @@ def _at_points(model: CountModel, metric: MetricFunction) -> tuple[Array, Array,
     """
     rng, weights, logs, means = np.random.default_rng(0), [], [], []
     state = model.cells.state
-    for fit, probability in model.counted:
-        points = fit.points.at_most(max(int(_LOO_POINTS * probability), _MIN_LOO_POINTS))
-        theta, predictor, copies = points.theta, fit.predictor, 1
+    for law in model.located:
+        law = law.at_most(max(int(_LOO_POINTS * law.share), _MIN_LOO_POINTS))
+        theta, predictor, copies = law.points.theta, law.fit.predictor, 1
         if predictor.has_group_effects:
             copies = int(
                 np.clip(_MAX_FLOATS_PER_BLOCK / (len(theta) * len(state)), *_MIN_MAX_EFFECT_DRAWS)
             )
         offset = np.repeat(predictor.offsets(theta)[None], copies, axis=0)
         point = np.tile(np.arange(len(theta)), copies)
-        effects = predictor.effects(theta).draw(point, rng)[:, model.cells.group]
+        effects = law.effects.draw(point, rng)[:, model.cells.group]
         offset += effects.reshape(offset.shape)
-        weight, mean = probability * points.weight / copies, np.empty((*offset.shape, 2))
+        weight, mean = law.share * law.points.weight / copies, np.empty((*offset.shape, 2))
         for rows in predictor.blocks(theta, 2):
             places = np.moveaxis(offset[:, rows], 0, -1)
             posterior_values, new = Metrics(predictor, [metric]).of_each(theta[rows], places)

@@ -121,9 +121,9 @@ def _differences(result: Result, system: int, metric: Metric, trials: int) -> tu
     fewest, most, work = _DRAWS_OF_P
     probabilities = questions * (1 if isinstance(scale, RightWrongScale) else len(scale.scores))
     size = int(np.clip(work / probabilities, fewest, most))
-    p, hyper = draws_of_p(result, system, [judged], size, rng)
-    if result.study.judge_rates is not None:
-        p = mark_probability(p, result.study.judge_rates[system].rows(hyper), rng)
+    p, rates = draws_of_p(result, system, size, rng)
+    if rates is not None:
+        p = mark_probability(p, rates, rng)
     of_counts = finite(metric.credit, np.arange(trials + 1), np.full(trials + 1, trials))
 
     def scores() -> Array:

@@ -199,6 +199,10 @@ class _SystemPosteriors:
     metric: Metric
 
     @cached_property
+    def models(self) -> list[CountModel]:
+        return [_model(self.result, i) for i in range(len(self.result.systems))]
+
+    @cached_property
     def posteriors(self) -> list[QuestionPosterior]:
         result, systems = self.result, range(len(self.result.systems))
         if result.own:
@@ -207,7 +211,7 @@ class _SystemPosteriors:
             return [
                 QuestionPosterior.of_draws(vectors(_drawn_p(result, i)), scores) for i in systems
             ]
-        return [QuestionPosterior.of(_model(result, i)) for i in systems]
+        return [QuestionPosterior.of(model) for model in self.models]
 
     @cached_property
     def values(self) -> list[QuestionValues]:
@@ -215,7 +219,7 @@ class _SystemPosteriors:
         systems = range(len(result.systems))
         if result.own:
             return [QuestionValues.of_draws(judged.latent(_drawn_p(result, i))) for i in systems]
-        return [question_values(_model(result, i), judged) for i in systems]
+        return [question_values(model, judged) for model in self.models]
 
     @cached_property
     def level(self) -> Array:

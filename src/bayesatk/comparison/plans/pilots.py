@@ -100,9 +100,9 @@ class Pilot:
         model = system_model(pilot.study, system)
         rng = np.random.default_rng(0)
         draws = [
-            (fit, theta[None])
-            for fit, points in model.draw_points(_HYPERPARAMETER_DRAWS, rng)
-            for theta in points
+            (law.fit, theta[None])
+            for law, place in model.draw_points(_HYPERPARAMETER_DRAWS, rng)
+            for theta in law.points.theta[place]
         ]
         order, judged = rng.permutation(len(draws)).tolist(), pilot.scale.judged(metric)
         rank = None

@@ -92,8 +92,12 @@ class WeightedPoints:
         lattice : bool
             Whether to thin a quadrature lattice, too.
         """
+        return self.chosen(size, lattice)[1]
+
+    def chosen(self, size: int, lattice: bool = False) -> tuple[Indices, "WeightedPoints"]:
+        """Return the points of `at_most`, after their positions among all."""
         if len(self.weight) <= size or (self.method == "quadrature" and not lattice):
-            return self
+            return np.arange(len(self.weight)), self
         order = _serpentine_order(self.theta, self.weight, int(np.sqrt(size)))
         sampled_points, times = np.unique(
             order[at_equal_steps(self.weight[order], size)], return_counts=True
@@ -106,7 +110,7 @@ class WeightedPoints:
         weight = weight * np.maximum(factor, 0.0)
         weight /= weight.sum()
         effective = min(self.effective_draws, 1.0 / float(weight @ weight))
-        return replace(
+        return sampled_points, replace(
             self, theta=self.theta[sampled_points], weight=weight, effective_draws=effective
         )
 

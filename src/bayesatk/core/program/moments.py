@@ -262,8 +262,15 @@ class Metrics:
         )
         return total
 
-    def of_cells(self, theta: Array, weight: Array) -> tuple[Array, Array]:
+    def of_cells(self, theta: Array, weight: Array, effects: Effects) -> tuple[Array, Array]:
         """Posterior mean and variance of metrics of a question of each cell.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (points, hyperparameters)
+        weight : ndarray, shape (points,)
+        effects : Effects
+            Of groups, at these points.
 
         Returns
         -------
@@ -273,9 +280,9 @@ class Metrics:
         first, second = np.zeros((2, len(cells.state), len(self.metrics)))
         centre: Array | None = None
         for rows in self._blocks(theta):
-            effect, probability, *_ = self.predictor.effects(theta[rows])
-            of_state, _ = self.of_each(theta[rows], self._places(theta[rows], effect))
-            share = (weight[rows, None, None] * probability)[:, cells.group]
+            places = self._places(theta[rows], effects.values[rows])
+            of_state, _ = self.of_each(theta[rows], places)
+            share = (weight[rows, None, None] * effects.probability[rows])[:, cells.group]
             mean, variance = of_state[..., 0], of_state[..., 1]
             centre = mean[0, :, :1] if centre is None else centre
             deviation = (
