@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, logsumexp, softmax
 
-from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Flags, Rng
-from bayesatk.core.numerics.weights import exp_or_zero
+from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Flags, Rng, exp_or_zero
 from bayesatk.core.pooling.nodes import Nodes
 
 _SCORE_DISTANCE_MIN = 1e-7  # of scores that are two on the scale from 0 to 1

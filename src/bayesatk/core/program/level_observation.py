@@ -18,8 +18,7 @@ from typing import NamedTuple, override
 import numpy as np
 from scipy.special import softmax
 
-from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Flags, Indices, Rng
-from bayesatk.core.numerics.weights import exp_or_zero
+from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Flags, Indices, Rng, exp_or_zero
 from bayesatk.core.pooling.levels import TiltedBases, TiltGrid, scaled_scores, shape_functions
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
