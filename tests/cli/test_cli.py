@@ -290,6 +290,14 @@ def test_parts_of_one_system_are_told_before_what_they_lack_is_refused(table, tm
     assert "1 system x 6 questions, 18 trials" in printed
 
 
+def test_convert_keeps_what_is_true_of_trials(table, tmp_path) -> None:
+    rows = [f"{q},{t},{(q + t) % 2},{q % 2 if t else ''}" for q in range(4) for t in range(2)]
+    path, long = table("question,trial,outcome,human", rows), tmp_path / "long.jsonl"
+    succeeded("convert", path, "--truth", "human", "-o", long)
+    expected = bk.load(path, truth="human").dataset["truth_count"].values.tolist()
+    assert bk.load(long, truth="truth").dataset["truth_count"].values.tolist() == expected
+
+
 def test_convert_writes_a_long_table(tmp_path) -> None:
     path = tmp_path / "runs.csv"
     # The folder mixes logs with several scorers.

@@ -117,6 +117,13 @@ def test_tables_print_the_columns_that_are_read(table) -> None:
     assert len(str(some)) <= len(shown)
 
 
+def test_an_e_value_of_which_nothing_is_known_is_not_said_to_lack_trials() -> None:
+    shown = str(bk.decide.e_value({"a": [[1], [0]], "b": [[1], [0]]}))
+    assert shown.splitlines()[1].split()[:5] == ["a", "-", "b", "1.000", "-"]
+    assert "k>n" not in shown
+    assert "-: no question that is used says anything of it." in shown
+
+
 def test_long_tables_say_how_many_sentences_are_left_out() -> None:
     marks = {f"system {i}": MARKS["new"] for i in range(5)}
     shown = str(bk.checks.criticise(bk.evaluate(marks, "pass@1", rng=1, draws=50), rng=1))

@@ -525,14 +525,15 @@ def convert(
     path : path
         ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced once all is written.
         Columns ``system``, ``question``, ``trial``, ``outcome``; ``answer`` if asked for;
-        ``group``, ``weight``, ``cost`` and covariates that are named; ``reason`` why
+        ``group``, ``weight``, ``cost``, ``truth`` and covariates that are named; ``reason`` why
         an outcome is missing, if some are. In CSV, text that a spreadsheet would run as a formula
         begins with an apostrophe, which `bayesatk.load` takes off.
     columns, where, ignore, records, wide, missing_question, format, answers, progress
         As for `bayesatk.load`.
     **more
-        As for `bayesatk.load`: names of columns (group, covariates, weight, cost), and how logs are
-        read (scorer, filter, task, question_key, same_system, empty_output, strict, budget).
+        As for `bayesatk.load`: names of columns (group, covariates, weight, cost, truth), and how
+        logs are read (scorer, filter, task, question_key, same_system, empty_output, strict,
+        budget).
 
     Returns
     -------

@@ -25,6 +25,7 @@ class LogOptions(TypedDict, total=False):
     covariates: Any
     weight: Any
     cost: Any
+    truth: Any
     scorer: str | None
     filter: str | None
     task: str | None
@@ -40,7 +41,6 @@ class LoadOptions(LogOptions, total=False):
 
     cost_unit: str | None
     missing_cost: Literal["error", "ignore"]
-    truth: Any
     answer_rules: Any
 
 

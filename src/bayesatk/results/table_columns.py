@@ -228,6 +228,13 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
         "questions": _HIDDEN, "verdict": _text("verdict", leaves=3),
     },
     "leaderboard": {"questions": _HIDDEN, "trials": _HIDDEN},
+    "e_value": {
+        "estimate": Column(
+            "estimate", lambda row: _number(row["estimate"], _form(row), "-"), KEPT,
+            "of a mean or a difference in means, and without a metric of the log odds ratio, with "
+            "an interval that holds at all looks; -: no question that is used says anything of it.",
+        ),
+    },
     "verification": {
         "target": Column(
             "target", lambda row: _VERIFIED_TARGETS.get(row["target"], ""), KEPT,
