@@ -87,6 +87,24 @@ def test_an_analysis_without_a_posterior_prints_its_table() -> None:
     assert str(FIT.sel(system="new")).startswith("<xarray.DataTree>")
 
 
+@pytest.mark.parametrize("labels", [{"target": "questions"}, {"k": [1]}, {"question": [0, 1]}])
+def test_a_part_of_a_result_has_its_numbers_and_is_no_result(labels) -> None:
+    part = FIT.sel(labels)
+    assert str(part).startswith("<xarray.DataTree>")
+    in_group = {"question": "observed_data"}.get(*labels, "closed_form")
+    assert part[in_group].to_dataset().identical(FIT[in_group].to_dataset().sel(labels))
+    with pytest.raises(TypeError, match=f"a part along {next(iter(labels))} was selected"):
+        bk.table(part)
+
+
+def test_systems_are_selected_by_position_as_by_label_and_draws_may_be_fewer() -> None:
+    assert COMPARED.isel(system=[1]).identical(COMPARED.sel(system=["old"]))
+    assert FIT.isel(system=0).identical(FIT.sel(system="new"))
+    fewer = FIT.sel(system=["new"], draw=slice(0, 9), chain=[0])
+    assert fewer["posterior"].sizes["draw"] == 10
+    assert str(bk.table(fewer)) == str(bk.table(FIT.sel(system=["new"])))
+
+
 @pytest.mark.parametrize(
     "table",
     [

@@ -240,6 +240,12 @@ def result_tree(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> x
 
 def check_result(result: object, group: str | None = "posterior") -> xr.DataTree:
     """Return the tree if it is a bayesatk result (with this group), or say what is wrong."""
+    if isinstance(result, xr.DataTree) and "selected" in result.attrs:
+        raise TypeError(
+            "fit must be a whole result, or one of some systems, fit.sel(system=[label]); of this "
+            f"one a part along {result.attrs['selected']} was selected. Pass the result that it is "
+            "of; questions are chosen before: bayesatk.evaluate(data.sel(question=[...]), metrics)."
+        )
     if not isinstance(result, xr.DataTree) or "schema_version" not in result.attrs:
         remedy = (
             "Draws of your own model become one by bayesatk.from_draws(trace, data, metrics)"

@@ -1,9 +1,13 @@
 """A result as a DataTree that prints as a person reads it."""
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+import numpy as np
 import xarray as xr
+
+_OPTIONS = ("method", "tolerance", "drop")  # of a selection, beside labels
 
 
 class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
@@ -27,7 +31,8 @@ class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
         Comparisons, ranks and leaderboards depend on which systems there are, so they are left
         out: compare again. As in xarray, one label takes the dimension away and a list keeps it.
         Without it ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and
-        others) see observations along one dimension, the questions.
+        others) see observations along one dimension, the questions. A selection along other
+        dimensions than systems, chains and draws has the numbers, but is no result any more.
 
         Raises
         ------
@@ -51,11 +56,41 @@ class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
         from bayesatk.results.result import Result
         from bayesatk.results.selection import systems_of
 
-        labels = {**(indexers or {}), **kwargs}
-        if "system" not in labels or self.parent is not None or "posterior" not in self.children:
+        if not self._is_result:
             return super().sel(indexers, *args, **kwargs)
-        selected = systems_of(Result.of(self), labels.pop("system"))
-        return selected.sel(labels, *args) if labels else selected
+        options = {name: kwargs.pop(name) for name in _OPTIONS if name in kwargs}
+        labels: dict[Any, Any] = {**(indexers or {}), **kwargs}
+        selected: Any = self
+        if "system" in labels:
+            selected = systems_of(Result.of(self), labels.pop("system"))
+        if not labels:
+            return selected
+        return _selected(super(ResultTree, selected).sel(labels, *args, **options), labels)
+
+    def isel(self, indexers: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Select by positions, as `sel` does by labels."""
+        from bayesatk.results.result import Result
+
+        if not self._is_result:
+            return super().isel(indexers, *args, **kwargs)
+        options = {name: kwargs.pop(name) for name in ("drop", "missing_dims") if name in kwargs}
+        positions: dict[Any, Any] = {**(indexers or {}), **kwargs}
+        selected: Any = self
+        if "system" in positions:
+            systems = Result.of(self).systems
+            chosen = np.arange(len(systems))[positions.pop("system")]
+            labels = [systems[index] for index in np.atleast_1d(chosen)]
+            selected = self.sel(system=labels if np.ndim(chosen) else labels[0])
+        if not positions:
+            return selected
+        return _selected(super(ResultTree, selected).isel(positions, *args, **options), positions)
+
+    @property
+    def _is_result(self) -> bool:
+        """Whether it is the root of a result of systems, and neither a group nor a part."""
+        if self.parent is not None or not {"posterior", "observed_data"} <= {*self.children}:
+            return False
+        return "schema_version" in self.attrs and "system" in self["observed_data"].dims
 
     @property
     def tree(self) -> xr.DataTree:
@@ -80,6 +115,22 @@ class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
         lines = [] if self.parent is not None else _lines(self)
         groups = str(super()._repr_html_())  # type: ignore[no-untyped-call]
         return f"<pre>{escape(chr(10).join(lines))}</pre>" * bool(lines) + groups
+
+
+def _selected(tree: xr.DataTree, labels: Mapping[Any, Any]) -> xr.DataTree:
+    """Return a selection: a result where only chains and draws are fewer, else its numbers."""
+    one = {
+        name
+        for name, label in labels.items()
+        if not isinstance(label, slice) and not np.ndim(label)
+    }
+    taken = [str(name) for name in labels if name in one or name not in ("chain", "draw")]
+    if not taken:
+        return tree
+    part = xr.DataTree.from_dict(tree.to_dict(), name=tree.name)
+    part.attrs = {name: value for name, value in tree.attrs.items() if name != "schema_version"}
+    part.attrs["selected"] = ", ".join(taken)
+    return part
 
 
 def _lines(tree: xr.DataTree) -> list[str]:
