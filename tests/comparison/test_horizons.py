@@ -169,3 +169,11 @@ def test_intervals_of_horizons_hold_the_truth() -> None:
         inside += (rows["ci_lower"] <= truth) & (truth <= rows["ci_upper"])
     # Fewer than 20 of 25 hold the truth once in 5,000 studies at 95%; at 75%, in 6 of 10.
     assert (inside >= 20).all(), inside
+
+
+def test_true_and_false_are_values_as_they_are_in_the_data() -> None:
+    data = bk.tally([[1, 1], [0, 1], [1, 0], [0, 0]], covariates={"web": [True, False] * 2})
+    fit = bk.evaluate(data, "pass@1", covariates=["web"], difficulty="beta", draws=50, rng=1)
+    flags, numbers = (bk.predict(fit, {"web": values}) for values in ([True, False], [1, 0]))
+    assert flags["mean"].tolist() == numbers["mean"].tolist()
+    assert bk.predict(fit, {"web": np.bool_(True)})["web"].tolist() == [1.0, 1.0]

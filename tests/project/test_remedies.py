@@ -89,6 +89,8 @@ PROPOSED = [
      "bk.tally(RUNS, weight=range(1, 13)).unweighted()", "To go on, use data.unweighted()"),
     ("bk.decide.e_value(FIT, 'pass@1'?)", ", trials=1", "", "Leave it out"),
     ("bk.decide.StoppingRule('pass@1', trials=9, width=?)", "0.0", "0.1"),
+    ("bk.decide.?", "StoppingRule('pass@1', trials=2).decide(FIT)", "e_value(FIT, 'pass@1')",
+     "Leave it out of bayesatk.decide.e_value"),
     ("bk.decide.StoppingRule('pass@1', trials=9, alpha=?)", "0.0", "0.05"),
     ("bk.checks.question_table(FIT, margin=?)", "0.7", "0.05"),
     ("bk.checks.question_table(FIT, ?)", "'pass@1,2'", "'pass@1'"),
@@ -149,6 +151,7 @@ PROPOSED = [
     ("bk.table(evaluate(data=bk.tally(RUNS, group=['x'] * 12)), by=?)", "'group'", "'system'"),
     ("bk.table(?, 'coefficients')", "FIT", "COVARIED", "covariates=..."),
     ("bk.predict(?, {'minutes': [3]})", "FIT", "COVARIED", "covariates=['minutes']"),
+    ("bk.predict(COVARIED, at=?)", "{}", "{'minutes': [0]}"),
     ("bk.plots.plot_curve(TAUS, ?)", "'g-pass@'", "'g-pass@:0.5'"),
     ("evaluate(metrics=?)", "'pas@1'", "'pass@1'"),
     # Models.

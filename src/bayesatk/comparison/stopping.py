@@ -194,8 +194,8 @@ def _check_counts(
         system, question = (more[name].values.tolist()[0] for name in ("system", "question"))
         raise ArgumentError(
             "trials", f" must be the number planned for each question and system; got {plan}, and "
-            f"question {question!r} of {system!r} has {int(more.max())}. Leave it out for a single "
-            "look at all trials.",
+            f"question {question!r} of {system!r} has {int(more.max())}. Leave it out of "
+            "bayesatk.decide.e_value for a single look at all trials.",
         )  # fmt: skip
 
 

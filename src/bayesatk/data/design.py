@@ -232,7 +232,8 @@ class CovariateDesign:
 
     def read_at(self, at: object, argument: str = "at") -> dict[str, list[Any]]:
         """Return values of covariates as lists by name, or refuse them."""
-        example = Argument(argument, {str(self.frame.columns[0]): [self.frame.iloc[0, 0]]})
+        name, (first, *_) = next((str(name), [*column]) for name, column in self.frame.items())
+        example = Argument(argument, {name: [first]})
         if not isinstance(at, Mapping) or not at:
             raise OutcomeError(
                 argument, " must be values of covariates by name; got "
@@ -246,10 +247,13 @@ class CovariateDesign:
                     f"{', '.join(map(repr, self.frame.columns))}; got {shown(name)}.",
                 )  # fmt: skip
             single = isinstance(wanted, str) or np.ndim(wanted) == 0
-            values[name] = [wanted] if single else list(wanted)
             levels = _levels(self.frame[name])
+            values[name] = [  # true and false are the numbers that they are in the data
+                float(value) if not levels and isinstance(value, bool | np.bool_) else value
+                for value in ([wanted] if single else wanted)
+            ]
             for value in values[name]:
-                number = isinstance(value, Real) and not isinstance(value, bool)
+                number = isinstance(value, Real)
                 if value not in levels if levels else not (number and np.isfinite(value)):
                     rule = f"one of {shown(levels)}" if levels else "finite numbers"
                     raise OutcomeError(
