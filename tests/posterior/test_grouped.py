@@ -213,6 +213,57 @@ def test_effects_of_groups_far_from_zero_are_integrated(point) -> None:
     assert found == pytest.approx(exact, abs=0.01)
 
 
+def quadrature_of_new_groups(right: np.ndarray, trials: int, group: np.ndarray) -> np.ndarray:
+    """Mean and sd of pass@1 and pass@4 of new groups, under the model written out.
+
+    The typical logit, the sd of groups and the icc are summed over a grid, effects of groups over
+    normal nodes; what depends on a logit and an icc is a table, read between its logits by lines.
+    """
+    eta, icc = np.linspace(-14.0, 14.0, 1401), (np.arange(40) + 0.5) / 40 * 0.3
+    total = (1.0 / icc - 1.0)[:, None]
+    a, b = expit(eta) * total, expit(-eta) * total
+    states = np.arange(trials + 1)[:, None, None]
+    logs = betaln(a + states, b + trials - states) - betaln(a, b)
+    number = np.stack([np.bincount(right[group == g], minlength=trials + 1) for g in range(4)])
+    by_group = np.einsum("gs,sie->gie", number, logs)
+    by_group -= by_group.max(axis=(1, 2), keepdims=True)
+    metrics = np.stack([a / (a + b), -np.expm1(betaln(a, b + 4) - betaln(a, b))])
+    z, sds = np.linspace(-6.0, 6.0, 81), np.geomspace(0.01, 4.0, 50)
+    node_weight, logits = norm.pdf(z) / norm.pdf(z).sum(), np.linspace(-4.0, 6.0, 121)
+    sums = np.zeros((3, 2))
+
+    def averaged(table: np.ndarray, sd: float) -> np.ndarray:
+        """Mean over effects of a table (icc, eta), at every typical logit."""
+        place = (logits[:, None] + sd * z - eta[0]) / (eta[1] - eta[0])
+        place = np.clip(place, 0.0, len(eta) - 1.001)
+        below, part = place.astype(int), place % 1.0
+        return (table[:, below] * (1.0 - part) + table[:, below + 1] * part) @ node_weight
+
+    for sd in sds:
+        likelihood = np.prod([averaged(np.exp(table), sd) for table in by_group], axis=0)
+        # Uniform priors of the icc and of the typical p; half-normal of the sd, on its logarithm.
+        weight = likelihood * expit(logits) * expit(-logits) * np.exp(-0.5 * sd**2) * sd
+        for metric, table in enumerate(metrics):
+            value = averaged(table, sd)
+            sums[:, metric] += [(weight * value**power).sum() for power in range(3)]
+    mean = sums[1] / sums[0]
+    return np.stack([mean, np.sqrt(sums[2] / sums[0] - mean**2)])
+
+
+def test_new_groups_vary_as_they_do_where_groups_hardly_differ() -> None:
+    """Few groups do not exclude that others are far away: .1% of the posterior is 40% of the sd."""
+    rng, group = np.random.default_rng(4), np.repeat(np.arange(4), 30)
+    p = expit(1.2 + 0.2 * rng.normal(size=4)[group] + 0.3 * rng.normal(size=120))
+    right = rng.binomial(10, p)
+    data = bk.tally((right, np.full(120, 10)), group=[f"g{each}" for each in group])
+    fit = bk.evaluate(data, "pass@1,4", draws=8, rng=1)
+    found = fit["closed_form"]["pass_at_k"].sel(target="new_groups").squeeze("system")
+    expected = quadrature_of_new_groups(right, 10, group)
+    mean, sd = (found.sel(statistic=name).values for name in ("mean", "sd"))
+    np.testing.assert_allclose(sd, expected[1], rtol=0.03)
+    np.testing.assert_allclose(mean, expected[0], atol=0.03 * expected[1].min())
+
+
 def test_systems_with_equal_cells_and_other_counts_are_evaluated_as_alone() -> None:
     """Priors are drawn without the counts, and then such systems have the same model."""
     runs = {"a": [[1, 0], [1, 1], [1, 1]], "b": [[1, 0], [1, 1], [0, 0]]}

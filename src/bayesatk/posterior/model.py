@@ -506,14 +506,15 @@ def _family_fit(model: CountModel, family: str, negligible: float) -> FamilyFit:
     elif not predictor.observation.law.parts:
         beta = family == "beta"
         laplace = _mode(model) if beta else located(log_density, _starts(model, fields))
-        points = around(log_density, laplace, seed, last)
+        points = around(log_density, laplace, seed, last, predictor.tail)
     else:
-        points = _of_several_parts(model, fields, log_density, seed, negligible, last)
+        points = _of_several_parts(model, predictor, fields, log_density, seed, negligible, last)
     return FamilyFit(family, predictor, fields, points, float(np.log(model.family_prior[family])))
 
 
 def _of_several_parts(
-    model: CountModel, fields: Fields, log_density: Callable[[Array], Array], seed: int,
+    model: CountModel, predictor: Predictor, fields: Fields,
+    log_density: Callable[[Array], Array], seed: int,
     negligible: float, last: int,
 ) -> WeightedPoints:  # fmt: skip
     """Sample a mixture or inflated law from its prior and around the mode of a single Beta."""
@@ -531,7 +532,7 @@ def _of_several_parts(
     )  # draws: to 3% of an sd, and 2%
     return from_prior(
         log_density, fields, laplace, simple, shared, seed, negligible, max_points, target_draws,
-        _POINTS_PER_ROUND[high_dimensional],
+        _POINTS_PER_ROUND[high_dimensional], predictor.tail,
     )  # fmt: skip
 
 
@@ -557,7 +558,8 @@ def _points_with_effects(key: _FitKey) -> list[tuple[WeightedPoints, Effects]]:
     number = int(np.clip(_MAX_LOCATED_TIMES_CELLS[structured] / width, MIN_POINTS, most))
     located = []
     for fit, share in model.counted:
-        points = fit.points.at_most(int(max(number * np.sqrt(share), MIN_POINTS)))
+        size = int(max(number * np.sqrt(share), MIN_POINTS))
+        points = fit.points.at_most(size, tail=fit.predictor.tail)
         located.append((points, fit.predictor.effects(points.theta)))
     return located
 

@@ -284,7 +284,7 @@ class Located(NamedTuple):
 
     def at_most(self, size: int, lattice: bool = False) -> "Located":
         """Return at most so many of the points, as `WeightedPoints.at_most` chooses them."""
-        place, points = self.points.chosen(size, lattice)
+        place, points = self.points.chosen(size, lattice, self.fit.predictor.tail)
         effects = Effects(*(column[place] for column in self.effects))
         return self._replace(points=points, effects=effects)
 

@@ -35,8 +35,12 @@ K_HAT_MAX = 0.7  # Pareto k-hat below which weights are trusted
 _EVEN_WEIGHT_MAX = 5.0  # over the mean weight: below it no tail is heavy
 _MIN_POWER_GROWTH = (1.02, 1.25)  # factor of the power in a round: of few points, of many
 _LOG_DENSITY_FLOOR = -1e10  # replaces minus infinity
+TAIL_SHARE = 0.2  # of a kernel where a statistic has its variance
+_TAIL_SCALE = 1.3  # its scale over that of the points with these weights
 _DENSITY_FLOOR = 1e-300  # of a mixture, whose logarithm is a number
 _MAX_ROUNDS = 60  # of tempering
+
+Tail = Callable[[Array, Array], Array]  # of points (points, parameters) and weights: factors
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ def adaptive_importance_sampling(
     final_points: int = FINAL_POINTS,
     final_points_max: int = 4 * FINAL_POINTS,
     points_per_round: int = POINTS_PER_ROUND,
+    tail: Tail | None = None,
 ) -> ImportanceSample:
     """Weighted points of the posterior of unconstrained parameters.
 
@@ -98,6 +103,8 @@ def adaptive_importance_sampling(
         value.
     points_per_round : int
         Points of a tempering round; many of them allow several kernels in many dimensions.
+    tail : callable, optional
+        Of the final rounds, as `StudentMixture.with_tail` takes it.
 
     Returns
     -------
@@ -131,7 +138,7 @@ def adaptive_importance_sampling(
     sample = best = _weighted(points, tempered)
     number = final_points
     while not enough(sample) and number <= final_points_max:
-        kernels = StudentMixture.fit(sample.points, sample.weight, points_per_round)
+        kernels = StudentMixture.with_tail(sample.points, sample.weight, points_per_round, tail)
         points = kernels.draw(number)
         sample = _weighted(points, log_density(points) - kernels.log_density(points))
         if enough(sample) or sample.effective_draws > best.effective_draws:
@@ -195,12 +202,12 @@ def multiple_importance_sampling(
 
 def refined_if_needed(
     sample: ImportanceSample, log_density: Callable[[Array], Array],
-    enough: Callable[[ImportanceSample], bool],
+    enough: Callable[[ImportanceSample], bool], tail: Tail | None = None,
 ) -> ImportanceSample:  # fmt: skip
     """Return the sample, or where it is not enough one of more rounds that begin with it."""
     if enough(sample):
         return sample
-    kernels = StudentMixture.fit(sample.points, sample.weight, FINAL_POINTS)
+    kernels = StudentMixture.with_tail(sample.points, sample.weight, FINAL_POINTS, tail)
     base = BlockwiseMixture([np.arange(sample.points.shape[1])], [kernels])
     return multiple_importance_sampling(base, log_density, enough, FINAL_POINTS, 8 * FINAL_POINTS)
 
@@ -304,6 +311,34 @@ class StudentMixture:
             np.append((1.0 - _DEFENSIVE_SHARE) * mixture.share, _DEFENSIVE_SHARE),
             centre + unit * np.concatenate([mixture.centre, np.zeros((1, size))]),
             unit[:, None] * np.concatenate([mixture.root, defensive_root[None]]),
+        )
+
+    @classmethod
+    def with_tail(
+        cls, points: Array, weight: Array, number_of_points: int, tail: Tail | None
+    ) -> "StudentMixture":
+        """Fit a mixture and one wide kernel, where a statistic has its variance.
+
+        Parameters
+        ----------
+        points, weight, number_of_points
+            As of `fit`.
+        tail : callable, optional
+            Factors of the weights in the fit of the wide kernel, which has the share `TAIL_SHARE`;
+            None: there is none.
+        """
+        kernels = cls.fit(points, weight, number_of_points)
+        if tail is None:
+            return kernels
+        share = weight * tail(points, weight)
+        share /= share.sum()
+        centre = share @ points
+        covariance = ((points - centre).T * share) @ (points - centre)
+        root = _TAIL_SCALE * np.linalg.cholesky(covariance + _RIDGE * np.eye(len(centre)))
+        return cls(
+            np.append((1.0 - TAIL_SHARE) * kernels.share, TAIL_SHARE),
+            np.concatenate([kernels.centre, centre[None]]),
+            np.concatenate([kernels.root, root[None]]),
         )
 
     def draw(self, number: int, skipped: int = 0) -> Array:

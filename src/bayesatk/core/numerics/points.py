@@ -15,7 +15,9 @@ from scipy.special import gammaln, stdtrit
 from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.numerics.elliptical import effective_sample_size, elliptical_slice_step
 from bayesatk.core.numerics.importance import (
+    TAIL_SHARE,
     ImportanceSample,
+    Tail,
     adaptive_importance_sampling,
     refined_if_needed,
 )
@@ -78,7 +80,9 @@ class WeightedPoints:
         """Whether the points are draws of Markov chains."""
         return self.method == "elliptical slices"
 
-    def at_most(self, size: int, lattice: bool = False) -> "WeightedPoints":
+    def at_most(
+        self, size: int, lattice: bool = False, tail: Tail | None = None
+    ) -> "WeightedPoints":
         """Return at most `size` points with about the means and covariances of all.
 
         Points are taken at equal steps of probability along a path through the first two
@@ -91,18 +95,28 @@ class WeightedPoints:
         size : int
         lattice : bool
             Whether to thin a quadrature lattice, too.
+        tail : callable, optional
+            Factors of the weights by which points are taken in a share, as in
+            `StudentMixture.with_tail`: else nearly all points of small weights would go.
         """
-        return self.chosen(size, lattice)[1]
+        return self.chosen(size, lattice, tail)[1]
 
-    def chosen(self, size: int, lattice: bool = False) -> tuple[Indices, "WeightedPoints"]:
+    def chosen(
+        self, size: int, lattice: bool = False, tail: Tail | None = None
+    ) -> tuple[Indices, "WeightedPoints"]:
         """Return the points of `at_most`, after their positions among all."""
         if len(self.weight) <= size or (self.method == "quadrature" and not lattice):
             return np.arange(len(self.weight)), self
-        order = _serpentine_order(self.theta, self.weight, int(np.sqrt(size)))
+        order, density = _serpentine_order(self.theta, self.weight, int(np.sqrt(size))), self.weight
+        if tail is not None:
+            factor = tail(self.theta, self.weight)
+            density = density * (1.0 + TAIL_SHARE * (factor / (self.weight @ factor) - 1.0))
         sampled_points, times = np.unique(
-            order[at_equal_steps(self.weight[order], size)], return_counts=True
+            order[at_equal_steps(density[order], size)], return_counts=True
         )
         weight, features = times / size, self._features(size)
+        if tail is not None:
+            weight *= self.weight[sampled_points] / density[sampled_points]
         chosen_features = features[sampled_points]
         lost_means = self.weight @ features - weight @ chosen_features
         gram = (chosen_features.T * weight) @ chosen_features
@@ -128,7 +142,8 @@ class WeightedPoints:
     def draws_behind(self, values: Array) -> dict[str, Array]:
         """Effective numbers of draws of means, sds and quantiles of functions of the parameters.
 
-        The standard error of an sd grows with the kurtosis, so heavy tails have fewer draws.
+        The standard error of an sd grows with the kurtosis, so heavy tails have fewer draws, unless
+        points of small weights cover them.
 
         Parameters
         ----------
@@ -140,10 +155,11 @@ class WeightedPoints:
         """
         centred = values - self.weight @ values
         square = centred * centred
-        second, fourth = self.weight @ square, self.weight @ (square * square)
-        kurtosis = np.maximum(fourth / np.maximum(second**2, 1e-300), 3.0)
-        mean_draws = np.full(len(kurtosis), self.effective_draws)
-        sd_draws = np.maximum(2.0 / (kurtosis - 1.0) * mean_draws, 1.0)
+        square /= np.maximum(self.weight @ square, 1e-300)
+        squared_weight = self.weight**2 / (self.weight @ self.weight)
+        spread = np.maximum(squared_weight @ (square - 1.0) ** 2, 2.0)  # at least as of a normal
+        mean_draws = np.full(values.shape[1], self.effective_draws)
+        sd_draws = np.maximum(2.0 / spread * mean_draws, 1.0)
         return {"mean_draws": mean_draws, "sd_draws": sd_draws, "interval_draws": mean_draws}
 
 
@@ -193,8 +209,9 @@ def inverse_curvature_root(
 
 
 def integrate_around_mode(
-    log_density: LogDensity, mode: Array, root: Array, seed: int, final_points: int = 4096
-) -> WeightedPoints:
+    log_density: LogDensity, mode: Array, root: Array, seed: int, final_points: int = 4096,
+    tail: Tail | None = None,
+) -> WeightedPoints:  # fmt: skip
     """Return the posterior of parameters from importance sampling or, if need be, Markov chains.
 
     Parameters
@@ -208,6 +225,8 @@ def integrate_around_mode(
         Seed of the Markov chains.
     final_points : int
         Number of points of the posterior, before doubling.
+    tail : callable, optional
+        As `adaptive_importance_sampling` takes it.
 
     Examples
     --------
@@ -223,8 +242,10 @@ def integrate_around_mode(
     def light_tailed(sample: ImportanceSample) -> bool:
         return sample.k_hat < _K_HAT_TARGET and enough(sample)
 
-    sample = student_importance_sampling(log_density, mode, root, _DEGREES_OF_FREEDOM, final_points)
-    sample = refined_if_needed(sample, log_density, light_tailed)
+    sample = student_importance_sampling(
+        log_density, mode, root, _DEGREES_OF_FREEDOM, final_points, tail
+    )
+    sample = refined_if_needed(sample, log_density, light_tailed, tail)
     points = WeightedPoints(
         sample.points, sample.weight, sample.log_evidence, sample.k_hat, sample.effective_draws,
         "importance sampling",
@@ -235,13 +256,14 @@ def integrate_around_mode(
 
 
 def student_importance_sampling(
-    log_density: LogDensity, mode: Array, root: Array, df: float, final_points: int
-) -> ImportanceSample:
+    log_density: LogDensity, mode: Array, root: Array, df: float, final_points: int,
+    tail: Tail | None = None,
+) -> ImportanceSample:  # fmt: skip
     """Adaptive importance sampling that starts from Student t variates around a mode.
 
     Parameters
     ----------
-    log_density, mode, root, final_points
+    log_density, mode, root, final_points, tail
         As in `integrate_around_mode`.
     df : float
         Degrees of freedom of the variates.
@@ -258,7 +280,7 @@ def student_importance_sampling(
 
     return adaptive_importance_sampling(
         from_uniform, log_base, log_density, len(mode), lambda sample: sample.trusted(draws),
-        final_points, 4 * final_points,
+        final_points, 4 * final_points, tail=tail,
     )  # fmt: skip
 
 

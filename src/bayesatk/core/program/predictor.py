@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesatk._tools.arrays import Array, Ints, Rng
+from bayesatk.core.numerics.importance import Tail
 from bayesatk.core.numerics.quadrature import normal_rule
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
@@ -184,6 +185,21 @@ class Predictor:
             return np.zeros(len(theta))
         logs = theta[:, self.observation.law.fields.slices["group_sd"]][:, 0]
         return np.asarray(np.exp(np.minimum(logs, np.log(_GROUP_SD_MAX))))
+
+    @property
+    def tail(self) -> Tail | None:
+        """Factors of weights that are large where means over new groups vary most.
+
+        Few groups do not exclude that new ones differ much, around another mean than theirs. With
+        points by their probability alone sds of new groups were 10% off where groups hardly differ.
+        """
+        return self._tail if self.has_group_effects else None
+
+    def _tail(self, theta: Array, weight: Array) -> Array:
+        mean = theta[:, self.observation.law.fields.slices["mean"]]
+        square = (mean - weight @ mean) ** 2
+        square /= np.maximum(weight @ square, 1e-300)
+        return np.asarray(self.group_sd(theta) ** 2 * (1.0 + square.mean(axis=1)))
 
     def offsets(self, theta: Array) -> Array:
         """Offsets of cells by their covariates; (points, cells)."""

@@ -21,6 +21,7 @@ from bayesatk.core.numerics.importance import (
     BlockwiseMixture,
     ImportanceSample,
     StudentMixture,
+    Tail,
     adaptive_importance_sampling,
     multiple_importance_sampling,
     refined_if_needed,
@@ -249,11 +250,12 @@ def _spans(density: Callable[[Array], Array], centre: Array, root: Array) -> tup
 
 
 def around(
-    log_density: Callable[[Array], Array], laplace: Laplace, seed: int, last: int
-) -> WeightedPoints:
+    log_density: Callable[[Array], Array], laplace: Laplace, seed: int, last: int,
+    tail: Tail | None = None,
+) -> WeightedPoints:  # fmt: skip
     """Points of a posterior by importance sampling around its mode."""
     return integrate_around_mode(
-        finite_log_density(log_density), laplace.mode, laplace.root, seed, last
+        finite_log_density(log_density), laplace.mode, laplace.root, seed, last, tail
     )
 
 
@@ -268,6 +270,7 @@ def from_prior(
     most: int,
     enough_draws: float,
     per_round: int,
+    tail: Tail | None = None,
 ) -> WeightedPoints:
     """Points of the posterior of a law with several parts, by importance sampling from its prior.
 
@@ -291,6 +294,8 @@ def from_prior(
         Effective number of draws that is enough for a probable law.
     per_round : int
         Points of each tempering round.
+    tail : callable, optional
+        As `adaptive_importance_sampling` takes it; not where fields have a shape.
     """
     law = replace(fields, fields=tuple(field for field in fields if field.name not in shared))
     columns = np.r_[tuple(fields.slices[field.name] for field in law)]
@@ -331,20 +336,21 @@ def from_prior(
 
     result = adaptive_importance_sampling(
         from_uniform, log_base, density, fields.size, enough, final_points_max=most,
-        points_per_round=per_round,
+        points_per_round=per_round, tail=tail,
     )  # fmt: skip
-    return _trusted_or_sliced(density, result, seed, negligible)
+    return _trusted_or_sliced(density, result, seed, negligible, tail)
 
 
 def _trusted_or_sliced(
-    log_density: Callable[[Array], Array], weighted: ImportanceSample, seed: int, negligible: float
-) -> WeightedPoints:
+    log_density: Callable[[Array], Array], weighted: ImportanceSample, seed: int, negligible: float,
+    tail: Tail | None = None,
+) -> WeightedPoints:  # fmt: skip
     """Return weighted points; where weights cannot be trusted, after more rounds or by chains."""
 
     def enough(sample: ImportanceSample) -> bool:
         return _trusted(sample, negligible, _EFFECTIVE_DRAWS_MIN)
 
-    weighted = refined_if_needed(weighted, log_density, enough)
+    weighted = refined_if_needed(weighted, log_density, enough, tail)
     points = WeightedPoints(
         weighted.points, weighted.weight, weighted.log_evidence, weighted.k_hat,
         weighted.effective_draws, "importance sampling",
