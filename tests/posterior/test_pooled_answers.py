@@ -69,8 +69,29 @@ def test_likelihood_of_answers_is_dirichlet_multinomial() -> None:
         assert silent / (3.0 * each + silent) == pytest.approx(1.0 / (1.0 + np.exp(-theta[row, 1])))
 
 
+def _drawn_answers(rng: np.random.Generator, total: Any, mean: Any, c: Any) -> Any:
+    """Probabilities of the right and of three wrong answers to a question, for every draw."""
+    p = rng.beta(np.maximum(total * mean, 1e-9), np.maximum(total * (1.0 - mean), 1e-9))
+    shares = rng.standard_gamma(np.tile(c[:, None], 3)) + 1e-300
+    return np.column_stack([p, shares * (1.0 - p)[:, None] / shares.sum(axis=1, keepdims=True)])
+
+
+def _agrees(found: Any, values: Any, weight: Any, draws: float) -> None:
+    """Assert mean, sd and both ends of an interval, within 5 standard errors of both samples."""
+    mean = weight @ values
+    sd = np.sqrt(weight @ (values - mean) ** 2)
+    assert abs(found["mean"] - mean) < 5.0 * np.sqrt(
+        weight**2 @ (values - mean) ** 2 + sd**2 / draws
+    )
+    assert found["sd"] == pytest.approx(sd, rel=0.05)
+    for name, level in (("ci_lower", 0.025), ("ci_upper", 0.975)):
+        below = values <= found[name]
+        error = np.sqrt(weight**2 @ (below - level) ** 2 + level * (1.0 - level) / draws)
+        assert abs(weight @ below - level) < 5.0 * error
+
+
 def test_votes_are_those_of_weighted_draws_of_the_prior() -> None:
-    """200,000 draws of the prior, weighted by the likelihood: within 5 standard errors of both."""
+    """200,000 draws of the prior, weighted by the likelihood; of these 2000 with 300 questions."""
     rows = [["0", "0", "a"], ["0", "b", "b"], ["c", "d", "0"]]
     size, rng = 200_000, np.random.default_rng(6)
     mean, icc, answer_icc = rng.random((3, size))
@@ -78,26 +99,42 @@ def test_votes_are_those_of_weighted_draws_of_the_prior() -> None:
     logs, values = np.zeros(size), np.zeros(size)
     right = np.arange(4) == 0
     for wrong in ([1, 0, 0], [2, 0, 0], [1, 1, 0]):
-        p = rng.beta(np.maximum(total * mean, 1e-9), np.maximum(total * (1.0 - mean), 1e-9))
-        shares = rng.standard_gamma(np.tile(c[:, None], 3)) + 1e-300
-        shares *= (1.0 - p)[:, None] / shares.sum(axis=1, keepdims=True)
+        shares = _drawn_answers(rng, total, mean, c)
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs += (3 - sum(wrong)) * np.log(p)
-            logs += sum(n * np.log(shares[:, i]) for i, n in enumerate(wrong) if n)
-        values += plurality_latent(np.column_stack([p, shares]), right, [3])[:, 0] / 3.0
+            counts = [3 - sum(wrong), *wrong]
+            logs += sum(n * np.log(shares[:, i]) for i, n in enumerate(counts) if n)
+        values += plurality_latent(shares, right, [3])[:, 0] / 3.0
     weight = np.exp(np.nan_to_num(logs, nan=-np.inf))
     weight /= weight.sum()
     prior = bk.priors.AnswerHyperPrior(choices=4)
     fit = bk.evaluate(data_of(rows), "plurality@3", difficulty="beta", answer_prior=prior, rng=1)
-    found = means(fit)["plurality@3", "questions"]
-    expected = weight @ values
-    sd = float(np.sqrt(weight @ (values - expected) ** 2))
-    error = np.sqrt(weight**2 @ (values - expected) ** 2 + sd**2 / 4000.0)
-    assert abs(found[0] - expected) < 5.0 * error
-    assert found[1] == pytest.approx(sd, rel=0.05)
+    found = bk.table(fit).set_index("target")
+    _agrees(found.loc["questions"], values, weight, 4000.0)
+    chosen, questions = rng.choice(size, 2000, p=weight), 300
+    new = np.repeat(chosen, questions)
+    shares = _drawn_answers(rng, total[new], mean[new], c[new])
+    of_others = plurality_latent(shares, right, [3])[:, 0].reshape(-1, questions).mean(axis=1)
+    even = np.full(len(chosen), 1.0 / len(chosen))
+    _agrees(found.loc["population"], of_others, even, 4000.0)
     agreement = weight @ ((1.0 + c) / (1.0 + 3.0 * c))
     exact = fit["closed_form"]["wrong_agreement"].sel(statistic="mean").item()
     assert exact == pytest.approx(agreement, abs=0.01)
+
+
+def test_votes_without_pooling_are_those_of_draws_of_the_flat_dirichlet() -> None:
+    """Of two questions with four choices, counted by hand: 100,000 draws of each."""
+    rng, right = np.random.default_rng(7), np.arange(4) == 0
+    counts = np.array([[2, 1, 0, 0], [1, 3, 1, 0]])
+    draws = [
+        plurality_latent(rng.dirichlet(1.0 + row, 100_000), right, [4])[:, 0] for row in counts
+    ]
+    values = np.mean(draws, axis=0)
+    fit = bk.evaluate(
+        data_of([["0", "0", "a"], ["0", "a", "a", "a", "b"]]), "plurality@4", pooling="none",
+        answer_prior=bk.priors.AnswerPrior(choices=4), rng=1,
+    )  # fmt: skip
+    found = bk.table(fit).set_index("target").loc["questions"]
+    _agrees(found, values, np.full(len(values), 1e-5), 4000.0)
 
 
 def test_fewer_of_many_trials_are_hypergeometric() -> None:
