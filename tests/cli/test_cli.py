@@ -591,6 +591,9 @@ REFUSED = {
     "evaluate {runs} -m pass@1 --column outcome=run0,run7": "run7",
     "evaluate {runs} -m pass@1 --score a=1": "at least two outcomes .* --score I=0 --score C=1",
     "evaluate {runs} -m pass@1 --score a=SCORE": "got a=SCORE. Write what a is worth",
+    "evaluate {runs} -m pass@1 --seed -1": "--seed must be an integer >= 0",
+    "gate --metric pass@2 --margin 0.1 --design --difficulty 0.6,0.4 --questions 9 --trials 1":
+        "--trials must be 2 or more",
     "evaluate {runs} -m pass@1 -o fit.txt": "must end in .nc, .zarr, .json, .csv",
     "evaluate {runs} -m pass@1 -o no/x.nc": "a folder that exists",
     "evaluate {runs} -m plurality@2": "Use --answers, or",

@@ -108,6 +108,9 @@ PROPOSED = [
     ("bk.checks.tail_exponent(FIT, ci_prob=?)", "0.0", "0.95"),
     ("bk.guessing.random_baseline(FIT, 0.25, rng=1, alpha=?)", "0.0", "0.05"),
     ("bk.guessing.random_baseline(FIT, ?)", "25", "0.25"),
+    ("bk.guessing.random_baseline(evaluate(data=?), 0.25, rng=1)",
+     "bk.tally(RUNS, weight=range(1, 13))", "bk.tally(RUNS, weight=range(1, 13)).unweighted()",
+     "leave out weight, as data.unweighted() does"),
     ("bk.guessing.random_baseline_distribution(9, 0.5, rng=1, ci_prob=?)", "0.0", "0.95"),
     ("bk.guessing.max_random_p_value(0.63, 150, 0.5?)", "", ", decimals=2", "decimals="),
     # A policy and its gate.

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bayesatk._tools.arrays import Rng
+from bayesatk._tools.messages import ArgumentError
 
 RandomSource = int | Rng | None
 
@@ -31,5 +32,6 @@ def resolve_rng(rng: RandomSource) -> tuple[Rng, str]:
     if rng is None:
         rng = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
     if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
-        raise TypeError(f"rng must be an integer >= 0, a numpy Generator or None; got {rng!r}.")
+        rule = f" must be an integer >= 0, a numpy Generator or None; got {rng!r:.80}."
+        raise ArgumentError("rng", rule)
     return np.random.default_rng(int(rng)), str(int(rng))

@@ -76,7 +76,10 @@ FEATURES: Mapping[Capability, Feature] = {
     "truth": Feature(
         "trials of known truth", Argument("truth"), ("read the data without ", Argument("truth"))
     ),
-    "weight": Feature("weights", Argument("weight"), ("use data.unweighted()",)),
+    "weight": Feature(
+        "weights", Argument("weight"),
+        ("leave out ", Argument("weight"), ", as data.unweighted() does"),
+    ),
     "prior trials": _left_out("prior trials", "prior_trials"),
     "pooling none": _pooled("none", "partial"),
     "pooling complete": _pooled("complete", "partial"),

@@ -13,7 +13,7 @@ from bayesatk._tools.messages import source_of
 # Arguments whose option in the shell has another name.
 RENAMED = {
     "acc": "accuracy", "budget": "memory", "columns": "column", "covariates": "covariate",
-    "metrics": "metric", "p": "guess", "scores": "score",
+    "metrics": "metric", "p": "guess", "rng": "seed", "scores": "score",
 }  # fmt: skip
 QuestionKey = Literal["id", "content", "unchecked"]
 

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.messages import (
+    Argument,
     ArgumentError,
     proper_probability,
     real_number,
@@ -429,11 +430,13 @@ def gate_design(
     assert trials is not None
     pilots = pilots_of(source, policy.asked)
     information = information_of(pilots, trials)
-    if len(pilots) != 1 or not information:
-        needed = (
-            "one system" if len(pilots) != 1 else "two trials or more of each question, as k > 1"
-        )
-        raise ArgumentError("source", f" must be of {needed}.")
+    if len(pilots) != 1:
+        raise ArgumentError("source", f" must be of one system; got {len(pilots)}.")
+    if not information:
+        raise ArgumentError(
+            "trials", " must be 2 or more for each question, as k > 1; got 1. Take ",
+            Argument("trials", 2), ", or a metric of single trials.",
+        )  # fmt: skip
     sd = float(
         np.sqrt(np.mean([question.variance(float(questions))[0] for (question,) in information]))
     )
