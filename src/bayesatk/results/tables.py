@@ -48,7 +48,7 @@ def by_groups(result: Result, by: str) -> bool:
     """Whether a table is asked for by group, which the result must have."""
     if one_of("by", by, ("system", "group")) == "system":
         return False
-    labels = np.unique(np.array(result.of_questions.get(GROUP, ()), str))
+    labels = np.unique(np.array(result.of_questions.get(GROUP, ()), str)).tolist()
     if result.grouping is None and len(labels) == 1:
         raise ArgumentError(
             Argument("by", "group"), " is for a result with two groups or more; all questions of "
