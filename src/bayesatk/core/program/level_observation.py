@@ -35,6 +35,7 @@ _LOG_RANGE_MAX = 600.0  # of factors whose product is a number
 _PRIOR_MASS_MIN = 1e-30  # of nodes that no trials make probable
 _LOG_PROBABILITY_FLOOR = -1e9
 _FACTOR_MIN, _TOTAL_MIN = 1e-150, 1e-130  # of products that are sums over nodes
+_SHARE_OF_TOTAL_MIN = 1e-20  # of the nodes that such a sum needs
 _MAX_FLOATS_PER_BLOCK = 4_000_000
 
 
@@ -102,11 +103,25 @@ class _Product(NamedTuple):
         total[small] = weight[small] @ of_sums
         return cls(weight, of_sums, total)
 
-    def times(self, powers: Array) -> Array:
-        """Return the sums of the same terms times powers (rows, powers, nodes)."""
-        terms = self.weight[:, None] * powers
-        sums = terms.reshape(-1, terms.shape[2]) @ self.of_sums
-        return np.asarray(sums.reshape(*terms.shape[:2], -1))
+    @property
+    def nodes(self) -> slice:
+        """Nodes from the first to the last that adds to any total more than 1e-20 of it."""
+        most = self.weight.max(axis=0) * self.of_sums.max(axis=1)
+        counted = np.flatnonzero(most > _SHARE_OF_TOTAL_MIN * self.total.min())
+        return slice(counted[0], counted[-1] + 1) if len(counted) else slice(0)
+
+    def means(self, powers: Array, scale: Array) -> Array:
+        """Return the sums of the same terms times powers (rows, powers, nodes), times a scale.
+
+        The scale is (rows, sums).
+        """
+        nodes = self.nodes
+        terms = self.weight[:, None, nodes] * powers[..., nodes]
+        rows, number, size = terms.shape
+        sums = terms.reshape(rows * number, size) @ self.of_sums[nodes]
+        sums = sums.reshape(rows, number, -1)
+        sums *= scale[:, None]
+        return sums
 
 
 class _NodeDraws(NamedTuple):
@@ -317,11 +332,11 @@ class Levels(Observation):
                     for run, of_points, of_sums, scale in scaled_factors
                 ]
                 total = sum(terms.total * scale for terms, _, scale in products)
+                inverse = 1.0 / np.maximum(total, PROBABILITY_FLOOR)
                 raw = sum(
-                    terms.times(powers[..., run]) * scale[:, None] for terms, run, scale in products
+                    terms.means(powers[..., run], scale * inverse) for terms, run, scale in products
                 )
-                means = raw / np.maximum(total, PROBABILITY_FLOOR)[:, None]
-                observed[:, :, j, :, same_trials.columns] = _cumulants(means, *span)
+                observed[:, :, j, :, same_trials.columns] = _cumulants(raw, *span)
         observed = observed.take(column, axis=4)
         new = _cumulants(np.moveaxis(weight @ np.swapaxes(powers, 1, 2), 1, 2), *span)[:2]
         return np.moveaxis(observed, (4, 0), (2, 4)), np.moveaxis(new, (3, 0), (1, 3))
@@ -520,6 +535,14 @@ def _cumulants(raw: Array, lowest: Array, width: Array) -> Array:
     """
     lowest, width = lowest[:, None], width[:, None]
     first, second, third = np.split(raw, 3, axis=1)
-    variance = np.maximum(second - first**2, 0.0)
-    skewed = third - first * (3.0 * second - 2.0 * first**2)
-    return np.stack([lowest + width * first, width**2 * variance, width**3 * skewed])
+    cumulants = np.empty((3, *first.shape))
+    mean, variance, skewed = cumulants
+    square = first * first
+    np.subtract(second, square, out=variance)
+    np.subtract(third, first * (square + 3.0 * variance), out=skewed)
+    skewed *= width**3
+    np.maximum(variance, 0.0, out=variance)
+    variance *= width**2
+    np.multiply(first, width, out=mean)
+    mean += lowest
+    return cumulants
