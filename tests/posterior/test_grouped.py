@@ -7,6 +7,7 @@ from scipy.special import betaln, expit, logsumexp
 from scipy.stats import norm
 
 import bayesatk as bk
+from bayesatk.core.program.predictor import Effects, Predictor
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.model import CountModel
@@ -274,3 +275,18 @@ def test_systems_with_equal_cells_and_other_counts_are_evaluated_as_alone() -> N
         rows = together[together["system"] == system]
         assert rows["mean"].tolist() == alone["mean"].tolist()
         assert rows["ci_lower"].tolist() == alone["ci_lower"].tolist()
+
+
+def test_effects_of_groups_are_worked_out_once_for_each_fit(monkeypatch) -> None:
+    worked_out, effects = [], Predictor.effects
+
+    def counted(self: Predictor, theta: np.ndarray) -> Effects:
+        worked_out.append(self.has_group_effects)
+        return effects(self, theta)
+
+    monkeypatch.setattr(Predictor, "effects", counted)
+    runs = np.random.default_rng(12).binomial(1, 0.6, (10, 4))
+    fit = bk.evaluate(bk.tally(runs, group=GROUPS), "pass@1,2", difficulty="beta", rng=1)
+    bk.decide.noise_floor(fit)
+    bk.checks.criticise(fit, rng=1)
+    assert sum(worked_out) == 1

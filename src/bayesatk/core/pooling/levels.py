@@ -136,7 +136,9 @@ class TiltGrid:
     def reference(self) -> tuple[Array, Array]:
         """Probabilities (nodes, levels) of the tilted reference, and logs of its sums (nodes,)."""
         powers = self.tilts[:, None] * self.scaled + self.log_reference
-        return softmax(powers, axis=1), logsumexp(powers, axis=1)
+        probability = softmax(powers, axis=1)
+        probability[probability < PROBABILITY_FLOOR] = 0.0  # subnormal numbers are slow
+        return probability, logsumexp(powers, axis=1)
 
     @cached_property
     def _weighted_reference(self) -> Array:

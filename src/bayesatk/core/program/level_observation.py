@@ -336,7 +336,7 @@ class Levels(Observation):
                 raw = sum(
                     terms.means(powers[..., run], scale * inverse) for terms, run, scale in products
                 )
-                observed[:, :, j, :, same_trials.columns] = _cumulants(raw, *span)
+                observed[:, :, j, :, same_trials.columns] = _cumulants(np.asarray(raw), *span)
         observed = observed.take(column, axis=4)
         new = _cumulants(np.moveaxis(weight @ np.swapaxes(powers, 1, 2), 1, 2), *span)[:2]
         return np.moveaxis(observed, (4, 0), (2, 4)), np.moveaxis(new, (3, 0), (1, 3))
@@ -386,8 +386,11 @@ class Levels(Observation):
 
     @override
     def floats(self, columns: int) -> int:
-        """Count the arrays that have a number for each node; columns are twice what is held."""
-        return max(columns // 2, 1) * len(self.states) + _ARRAYS_OVER_NODES * self._nodes
+        """Count the arrays that have a number for each node, and a quarter of the columns.
+
+        Moments hold half of those that are stated, at half of the offsets.
+        """
+        return max(columns // 4, 1) * len(self.states) + _ARRAYS_OVER_NODES * self._nodes
 
     # Draws
 
