@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln
 
-from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Flags, Indices, Ints
+from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Flags, Indices, Ints, exp_or_zero
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.marks import right_counts, right_given_marked
 from bayesatk.core.pooling.nodes import Nodes
@@ -210,8 +210,8 @@ def _of_few_trials(nodes: Nodes, states: States, credits: Sequence[Credit]) -> C
     """
     total = int(states.trials.max()) + 3 * max(credit.k for credit in credits)
     right_of_all = np.arange(total + 1)
-    logs = nodes.log_parts(right_of_all, total - right_of_all)
-    chance = np.exp(logs - logs.max(axis=(0, 2))[:, None]).sum(axis=0)
+    logs = nodes.log_likelihood(right_of_all, total - right_of_all)
+    chance = np.exp(logs - logs.max(axis=1, keepdims=True))
     counts = np.stack([states.successes, states.trials]).astype(np.int64)
     state_factors, factors = _factors(counts.tobytes(), total, tuple(credits))
     first = np.tensordot(chance.sum(axis=0), factors[:, :, 0], 1)  # of credits and complements
@@ -222,7 +222,7 @@ def _of_few_trials(nodes: Nodes, states: States, credits: Sequence[Credit]) -> C
     node, underflowed = np.nonzero(probability < _OVERLAP_MIN)
     for state in np.unique(underflowed):
         rows, possible = node[underflowed == state], state_factors[:, state] > 0.0
-        conditional = _exponential(np.logaddexp.reduce(logs[:, rows][..., possible]))
+        conditional = _exponential(logs[rows][:, possible])
         powers[rows, ..., state] = np.tensordot(conditional, factors[possible, ..., state], 1)
         probability[rows, state] = conditional @ state_factors[possible, state]
     powers /= probability[:, None, None]
@@ -361,4 +361,4 @@ def _log_prior(nodes: Nodes, rule: BetaRule) -> Array:
 
 def _exponential(logs: Array) -> Array:
     """Exponentials, each row scaled to a maximum of one."""
-    return np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
+    return exp_or_zero(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))

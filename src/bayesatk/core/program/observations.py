@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Indices, Rng
+from bayesatk._tools.arrays import PROBABILITY_FLOOR, Array, Indices, Rng, exp_or_zero
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.marks import MarkCounts, count_chances, log_kinds
@@ -188,7 +188,7 @@ class RightWrong(Observation):
         betas, component = nodes.alpha.shape[1], np.zeros(place.shape, np.intp)
         if betas > 1 or nodes.atoms.any():
             logs = nodes.log_parts(right, wrong)
-            cumulative = np.cumsum(np.exp(logs - logs.max(axis=0)), axis=0)
+            cumulative = np.cumsum(exp_or_zero(logs - logs.max(axis=0)), axis=0)
             u = rng.random(component.shape)
             for chance in cumulative[:-1] / cumulative[-1]:
                 component += u >= np.take_along_axis(chance, place, axis=1)
