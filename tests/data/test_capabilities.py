@@ -11,7 +11,7 @@ import pytest
 
 import bayesatk as bk
 from bayesatk.data.capabilities import FEATURES, REFUSED, reason, refused_pairs
-from bayesatk.posterior import posterior
+from bayesatk.posterior import model
 
 COMBINED = (
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
@@ -63,7 +63,7 @@ OPERATIONS: dict[str, Callable[[Any], object]] = {
 def few_points() -> Iterator[None]:
     """No number is looked at here, only whether there is one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(posterior, "_MIN_MAX_POINTS", ((100, 200), (100, 200)))
+        patch.setattr(model, "_MAX_LOCATED", (200, 200))
         yield
 
 

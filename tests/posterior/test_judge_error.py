@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import bayesatk as bk
-from bayesatk.posterior import posterior
+from bayesatk.posterior import model
 from tests.conftest import plan_table
 
 JUDGE = bk.JudgeError(tp=27, p=30, fp=4, n=32)
@@ -262,7 +262,8 @@ def test_prior_trials_of_full_weight_are_as_those_of_almost_that(monkeypatch) ->
 
     At all points: which of them fewer are depends on the last digits of their weights.
     """
-    monkeypatch.setattr(posterior, "_MIN_MAX_POINTS", ((10_000, 10_000),) * 2)
+    monkeypatch.setattr(model, "_MAX_LOCATED", (10_000, 10_000))
+    monkeypatch.setattr(model, "_MAX_LOCATED_TIMES_CELLS", (1e9, 1e9))
     rng = np.random.default_rng(0)
     marks, before = rng.integers(0, 2, (8, 3)), bk.tally(rng.integers(0, 2, (8, 4)))
     judge = bk.JudgeError(tp=45, p=50, fp=3, n=50)
