@@ -252,7 +252,7 @@ def quadrature_of_new_groups(right: np.ndarray, trials: int, group: np.ndarray) 
 
 
 def test_new_groups_vary_as_they_do_where_groups_hardly_differ() -> None:
-    """Few groups do not exclude that others are far away: .1% of the posterior is 40% of the sd."""
+    """Few groups do not exclude others far away: .1% of the posterior is 40% of the variance."""
     rng, group = np.random.default_rng(4), np.repeat(np.arange(4), 30)
     p = expit(1.2 + 0.2 * rng.normal(size=4)[group] + 0.3 * rng.normal(size=120))
     right = rng.binomial(10, p)

@@ -17,7 +17,8 @@ _LOG_SMALLEST = -650.0  # of numbers far from the smallest normal one, exp(-708)
 def exp_or_zero(logs: Array) -> Array:
     """Return the exponential of logs, zero below 1e-282.
 
-    NumPy takes up to 400 times as long for an exponential that is zero or subnormal (below 1e-308).
+    NumPy takes many times as long for an exponential that is subnormal (below 1e-308) or zero, and
+    so does arithmetic with subnormal numbers.
 
     Examples
     --------
