@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Array, Flags
-from bayesatk.core.engine.coupling import Influence, couple, overlap_of_errors, standardised
+from bayesatk.core.engine.coupling import Influence, couple, overlap_of_errors
 from bayesatk.core.question.observed import largest_observed_k
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
@@ -237,9 +237,8 @@ def joint_groups(
         )
     }  # fmt: skip
     if study.grouping is not None and "group_posterior" in groups:
-        group_draws_by_system = np.stack(
-            [_group_draws(system, metrics, study.scale.scores) for system in each], axis=1
-        )
+        by_system = [system.drawn.groups for system in each if system.drawn.groups is not None]
+        group_draws_by_system = np.stack([drawn.metrics[:, :, :metrics] for drawn in by_system], 1)
         for group in range(group_draws_by_system.shape[2]):
             draws = group_draws_by_system[:, :, group]
             group_draws_by_system[:, :, group] = shared.together(draws, draws, group)
@@ -259,12 +258,3 @@ def _unjudged_share(system: Evaluated, metrics: int) -> Array:
     """Return the share of the variance of means that is not due to the rates of a judge."""
     share = system.judge_share
     return np.ones(metrics) if share is None else 1.0 - share[:metrics, 1]
-
-
-def _group_draws(system: Evaluated, metrics: int, scores: Sequence[float]) -> Array:
-    """Return draws (draws, groups, metrics, targets) with the means and sds of their table."""
-    assert system.drawn.groups is not None
-    assert system.groups is not None
-    mean, sd = np.moveaxis(system.groups[0][:, :metrics, :, 1:3], -1, 0)
-    ends = float(min(scores)), float(max(scores))
-    return standardised(system.drawn.groups.metrics[:, :, :metrics], mean, sd, ends)

@@ -15,8 +15,8 @@ from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import SUCCESS, Located
 
-_LOO_POINTS = 800  # points of hyperparameters at which questions are left out
-_MIN_LOO_POINTS = 200  # of these, for each law
+_LOO_POINTS = 1600  # points of hyperparameters at which questions are left out
+_MIN_LOO_POINTS = 400  # of these, for each law
 _MIN_MAX_EFFECT_DRAWS = (4, 8)  # draws of group effects at each point
 # Probability at points of negligible weight without a question, above which it is refitted.
 _LOO_EDGE_MASS_MAX = 1e-4
