@@ -263,6 +263,8 @@ def test_new_groups_vary_as_they_do_where_groups_hardly_differ() -> None:
     mean, sd = (found.sel(statistic=name).values for name in ("mean", "sd"))
     np.testing.assert_allclose(sd, expected[1], rtol=0.03)
     np.testing.assert_allclose(mean, expected[0], atol=0.03 * expected[1].min())
+    worth = found.attrs["new_groups_sd_draws"]  # few, because one point in many is far away
+    assert worth < 0.5 * found.attrs["sd_draws"]
 
 
 def test_systems_with_equal_cells_and_other_counts_are_evaluated_as_alone() -> None:

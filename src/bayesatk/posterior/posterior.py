@@ -438,17 +438,30 @@ class Posterior:
             f"worth {draws:.0f} independent draws took their place, and {evidence}"
         )
 
-    def _draws_behind(self, weight: Array, values: Array) -> dict[str, Array]:
+    def _draws_behind(
+        self, weight: Array, values: Array, variance: Array | None = None
+    ) -> dict[str, Array]:
         """Effective draws of statistics of values at weighted points of all laws."""
         if self._exact:
             return {}
         none = np.zeros((len(weight), 0))
-        return WeightedPoints(none, weight, np.nan, 0.0, self._independent, "").draws_behind(values)
+        points = WeightedPoints(none, weight, np.nan, 0.0, self._independent, "")
+        return points.draws_behind(values, variance)
 
     @property
     def effective_draws(self) -> dict[str, Array]:
-        """Independent draws that statistics of each metric are worth; none where exact."""
-        return self._draws_behind(self.weight, self.whole.mean[:, :, 1])
+        """Independent draws that statistics of each metric are worth; none where exact.
+
+        Those of sds are the fewest of questions like these and of these, and of new groups alone.
+        """
+        shape = self.whole.mean.shape
+        mean, variance = (self.whole.values[..., j].reshape(shape[0], -1) for j in (0, 1))
+        draws = self._draws_behind(self.weight, mean, variance)
+        by_target = {name: number.reshape(shape[1:]) for name, number in draws.items()}
+        fewest = {name: number[:, :2].min(axis=1) for name, number in by_target.items()}
+        if draws and shape[2] == 3:
+            fewest["new_groups_sd_draws"] = by_target["sd_draws"][:, 2]
+        return fewest
 
     def distributions(self) -> Distributions:
         """Distributions by target: from moments at the points, or from draws of p.

@@ -23,6 +23,7 @@ LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 TOLERANCE = 1e-12  # below which two values count as the same
 _MIN_EXPECTED_DRAWS = 10.0  # expected on either side of a count for its probability to be tested
 _STATISTICS_OF_DRAWS = ("sd", "mean")  # that an exact result may know by draws alone
+_NEW_GROUPS = "new_groups_sd_draws"  # those behind sds of new groups, which are fewer
 _STORED = {"closed_form": "posterior", "group_closed_form": "group_posterior"}
 _ERRORS_STATED = 3.0  # standard errors in the stated error of an end
 _JOINT = "joint_posterior"  # draws of all systems together
@@ -146,9 +147,11 @@ def _of_dataset(exact: Result, group: str, posterior: xr.Dataset) -> Iterator[Qu
             fields["stored"] = tuple(
                 stored[name].sel(where).values.ravel() for stored in held if name in stored
             )
+            if where.get("target") == "new_groups" and _NEW_GROUPS in statistics.attrs:
+                fields["sd_draws"] = float(statistics.attrs[_NEW_GROUPS])
             yield Quantity(
                 {"variable": str(name), **where}, draws, row["mean"], row["sd"],
-                reference_draws=reference_draws(closed, str(name), where), **fields, **attrs,
+                reference_draws=reference_draws(closed, str(name), where), **attrs | fields,
             )  # fmt: skip
 
 

@@ -139,8 +139,8 @@ class WeightedPoints:
             columns.append(z[:, first] * z[:, second])
         return np.concatenate(columns, axis=1)
 
-    def draws_behind(self, values: Array) -> dict[str, Array]:
-        """Effective numbers of draws of means, sds and quantiles of functions of the parameters.
+    def draws_behind(self, values: Array, variance: Array | None = None) -> dict[str, Array]:
+        """Effective numbers of draws of means, sds and quantiles of quantities given the points.
 
         The standard error of an sd grows with the kurtosis, so heavy tails have fewer draws, unless
         points of small weights cover them.
@@ -148,13 +148,16 @@ class WeightedPoints:
         Parameters
         ----------
         values : ndarray, shape (points, functions)
+            Means given the points.
+        variance : ndarray, shape (points, functions), optional
+            Variances given the points; None: the points determine the quantities.
 
         Returns
         -------
         dict of ndarray, shape (functions,)
         """
         centred = values - self.weight @ values
-        square = centred * centred
+        square = centred * centred + (0.0 if variance is None else variance)
         square /= np.maximum(self.weight @ square, 1e-300)
         squared_weight = self.weight**2 / (self.weight @ self.weight)
         spread = np.maximum(squared_weight @ (square - 1.0) ** 2, 2.0)  # at least as of a normal
