@@ -18,7 +18,7 @@ def test_each_diff_is_shown_in_the_page() -> None:
         r"literalinclude\} diffs/(\w+)\.diff", (ROOT / "docs/extending.md").read_text()
     )
     assert sorted(shown) == [path.stem for path in DIFFS]
-    assert {"metric", "reader", "plot"} <= set(shown)
+    assert {"metric", "law", "observation", "reader", "plot"} <= set(shown)
 
 
 @pytest.mark.long

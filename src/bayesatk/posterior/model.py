@@ -325,8 +325,9 @@ class CountModel:
     @property
     def judge_rates(self) -> tuple[Array, Array]:
         """Probabilities of all points, and the rates of the judge there, after all marks."""
+        assert self.judge is not None
         weight = [share * fit.points.weight for fit, share in self.counted]
-        rates = [fit.rates(fit.points.theta) for fit, _ in self.counted]
+        rates = [self.judge.at(fit.points.theta, fit.fields) for fit, _ in self.counted]
         return np.concatenate(weight), np.concatenate(rates)
 
     @property

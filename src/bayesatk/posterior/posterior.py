@@ -238,11 +238,6 @@ class FamilyFit:
     points: WeightedPoints
     log_prior: float = 0.0
 
-    def rates(self, theta: Array) -> Array:
-        """Rates of the judge at points; (points, 2)."""
-        observation: Any = self.predictor.observation
-        return np.asarray(observation.rates(theta))
-
     def nodes(self, theta: Array) -> Nodes:
         """Distributions of p at an offset of zero, of right and wrong."""
         law = self.predictor.observation.law

@@ -186,9 +186,12 @@ def draw_p(model: CountModel, cell: Indices, size: int, rng: Rng) -> tuple[Array
 
 def _rates(model: CountModel, points: Sequence[tuple[Located, Indices]]) -> Array | None:
     """Rates of a judge at drawn points; None where none errs."""
-    if model.judge is None:
+    judge = model.judge
+    if judge is None:
         return None
-    return np.concatenate([law.fit.rates(law.points.theta[place]) for law, place in points])
+    return np.concatenate(
+        [judge.at(law.points.theta[place], law.fit.fields) for law, place in points]
+    )
 
 
 def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, Array | None]:

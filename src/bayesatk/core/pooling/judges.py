@@ -62,3 +62,7 @@ class JudgeRates:
             return {name: np.full(len(theta), rate)
                     for name, rate in zip(RATES, self.known, strict=True)}  # fmt: skip
         return {name: expit(theta[:, fields.slices[name]][:, 0]) for name in self.names}
+
+    def at(self, theta: Array, fields: Fields) -> Array:
+        """Return the rates at points as `rows` stacks them."""
+        return self.rows(self.reported(theta, fields))

@@ -274,7 +274,7 @@ class Marked(RightWrong):
 
     def rates(self, theta: Array) -> Array:
         """Rates at points; (points, columns)."""
-        return self.judge.rows(self.judge.reported(theta, self.law.fields))
+        return self.judge.at(theta, self.law.fields)
 
     both = Observation.both
 
@@ -349,12 +349,27 @@ class Marked(RightWrong):
 
 
 @dataclass(frozen=True)
-class MarkedOnRule(Marked):
-    """Marks of a judge, of many trials or with discounted prior trials, by quadrature over p.
+class OnRule(RightWrong):
+    """Trials whose probability is any function of p, by quadrature over p.
 
     On one quadrature rule the prior depends on the node and the likelihood on the state, so tables
-    are matrix products.
+    are matrix products. A subclass says the likelihood, `log_given`.
     """
+
+    both = Observation.both
+
+    @abstractmethod
+    def log_given(self, theta: Array, log_p: Array, log_q: Array) -> Array:
+        """Log probability of each state's trials given p, whose logs and those of 1 - p are given.
+
+        Of the shape (points, values of p, states), or (1, values of p, states) where it does not
+        depend on hyperparameters.
+        """
+
+    @property
+    def degree(self) -> float:
+        """Degree in p of the likelihood of the most trials."""
+        return float(self._counts.trials.max(initial=1.0))
 
     @override
     def floats(self, columns: int) -> int:
@@ -366,25 +381,22 @@ class MarkedOnRule(Marked):
         width = theta[:, self.law.fields.slices.get("icc", slice(0))]
         return np.asarray(width.min(axis=1, initial=0.0))
 
-    def _on_rule(self, theta: Array, offset: Array, degree: float, finer: int = 1) -> "_OnRule":
+    def _on_rule(self, theta: Array, offset: Array, degree: float, finer: int = 1) -> "_Rule":
         nodes = self.law.nodes(theta, offset)
-        trials = float(self._counts.trials.max(initial=1.0))
         total = nodes.alpha + nodes.beta
-        shrinkage = np.minimum(_CONCENTRATION_PER_TRIAL_MAX * max(trials, 1.0) / total, 1.0)
+        shrinkage = np.minimum(_CONCENTRATION_PER_TRIAL_MAX * max(self.degree, 1.0) / total, 1.0)
         alpha = np.maximum(nodes.alpha * shrinkage, RULE_PARAMETER_FLOOR)
         beta = np.maximum(nodes.beta * shrinkage, RULE_PARAMETER_FLOOR)
         nodes = replace(nodes, alpha=alpha, beta=beta)
-        rule_degree = resolving_degree(alpha, beta).max() + trials + degree
+        rule_degree = resolving_degree(alpha, beta).max() + self.degree + degree
         rule = beta_rule(float(alpha.min()), float(beta.min()), float(rule_degree) * finer**2)
         rule, prior = prior_on_rule(nodes, rule)
         rule = rule.with_ends()
-        return _OnRule(rule, prior.reshape(*offset.shape, -1), self._likelihood(theta, rule))
+        return _Rule(rule, prior.reshape(*offset.shape, -1), self._likelihood(theta, rule))
 
     def _likelihood(self, theta: Array, rule: BetaRule) -> tuple[Array, Array]:
         """Likelihood (points, rule, states), scaled to a maximum of one, and logs of the scales."""
-        counts = self._counts.counts
-        kinds = log_kinds(rule.log_p, rule.log_q, self.rates(theta)[:, None], counts.shape[1])
-        logs: Array = np.where(np.isfinite(kinds), kinds, _LOG_PROBABILITY_FLOOR) @ counts.T
+        logs = self.log_given(theta, rule.log_p, rule.log_q)
         scale = logs.max(axis=1, keepdims=True)
         logs -= scale
         return np.exp(logs, out=logs), scale[:, 0]
@@ -439,6 +451,24 @@ class MarkedOnRule(Marked):
         return drawn
 
 
+@dataclass(frozen=True)
+class MarkedOnRule(OnRule):
+    """Marks of a judge, as `Marked`, of many trials or with discounted prior trials.
+
+    Parameters
+    ----------
+    judge : JudgeRates
+    """
+
+    judge: JudgeRates
+
+    @override
+    def log_given(self, theta: Array, log_p: Array, log_q: Array) -> Array:
+        counts, rates = self._counts.counts, self.judge.at(theta, self.law.fields)
+        kinds = log_kinds(log_p, log_q, rates[:, None], counts.shape[1])
+        return np.asarray(np.where(np.isfinite(kinds), kinds, _LOG_PROBABILITY_FLOOR) @ counts.T)
+
+
 def _between(rule: BetaRule, place: Indices, rng: Rng) -> Array:
     """Draw p within half a step of points of a rule, uniformly in logits; ends stay as they are."""
     logit = rule.log_p - rule.log_q
@@ -451,7 +481,7 @@ def _between(rule: BetaRule, place: Indices, rng: Rng) -> Array:
 
 
 @dataclass(frozen=True)
-class _OnRule:
+class _Rule:
     """A rule of p, the prior (points, offsets, rule) on it, and the scaled likelihood.
 
     Each row of the prior sums to one.
@@ -530,17 +560,12 @@ class CompletelyPooled(Observation):
     states: States
     judge: JudgeRates | None = None
 
-    def rates(self, theta: Array) -> Array:
-        """Rates at points; (points, columns)."""
-        assert self.judge is not None
-        return self.judge.rows(self.judge.reported(theta, self.law.fields))
-
     @override
     def log_states(self, theta: Array, offset: Array) -> Array:
         logs = self.law.log_chances(theta)
         if self.judge is not None:
-            kinds = self.states.counts.shape[1]
-            logs = log_kinds(logs[:, 1], logs[:, 0], self.rates(theta), kinds)
+            rates = self.judge.at(theta, self.law.fields)
+            logs = log_kinds(logs[:, 1], logs[:, 0], rates, self.states.counts.shape[1])
         return np.asarray(logs @ self.states.evidence.T)[:, None] + 0.0 * offset[..., None]
 
     @override
