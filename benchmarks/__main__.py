@@ -141,10 +141,15 @@ def main() -> None:
     options.add_argument("--write", type=Path, help="CSV file for the table.")
     target = options.parse_args().write
     found = [
-        *point_metrics(), *moments(), *pooling(), *sampling(), *categories.rows(median_ms),
-        *guessing.rows(median_ms), *systems.rows(median_ms),
+        *point_metrics(),
+        *moments(),
+        *pooling(),
+        *sampling(),
+        *categories.rows(median_ms),
+        *guessing.rows(median_ms),
+        *systems.rows(median_ms),
         *scaling.rows(median_ms),
-    ]  # fmt: skip
+    ]
     table = Table(title="bayesatk benchmarks", title_justify="left", box=None)
     for heading in HEADINGS:
         table.add_column(heading)

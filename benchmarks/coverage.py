@@ -156,9 +156,14 @@ def run_cell(cell: tuple[str, int, int], start: int, stop: int) -> dict[str, Any
     total = sum(replicate(*cell, seed=base + i) for i in range(start, stop))
     shape, questions, trials = cell
     return {
-        "shape": shape, "questions": questions, "trials": trials, "start": start, "stop": stop,
-        "covered": total[..., 0].tolist(), "width": total[..., 1].tolist(),
-    }  # fmt: skip
+        "shape": shape,
+        "questions": questions,
+        "trials": trials,
+        "start": start,
+        "stop": stop,
+        "covered": total[..., 0].tolist(),
+        "width": total[..., 1].tolist(),
+    }
 
 
 def main() -> None:

@@ -74,11 +74,14 @@ def replicate(shape: str, questions: int, trials: int, number: int) -> dict[str,
     held, width = _ranges(states, truth, trials)
     weighted = [fit.points for fit in averaged.families if fit.name != "beta"]
     return {
-        "covered": (low <= truth) & (truth <= high), "width": high - low,
-        "held": held, "range_width": width, "family": averaged.family_share[0],
+        "covered": (low <= truth) & (truth <= high),
+        "width": high - low,
+        "held": held,
+        "range_width": width,
+        "family": averaged.family_share[0],
         "effective_draws": np.array([points.effective_draws for points in weighted]),
         "seconds": time.process_time() - start,
-    }  # fmt: skip
+    }
 
 
 def _intervals(model: CountModel) -> np.ndarray:

@@ -152,17 +152,28 @@ def figure(study: Study, path: Path) -> None:
             ]
             x, y = np.array(points).T
             axis.scatter(
-                x + 0.28 * (method - 1) + rng.uniform(-0.1, 0.1, len(x)), y, label=name,
-                s=9, marker=markers[method], color=greys[method], alpha=0.7, lw=0,
-            )  # fmt: skip
+                x + 0.28 * (method - 1) + rng.uniform(-0.1, 0.1, len(x)),
+                y,
+                label=name,
+                s=9,
+                marker=markers[method],
+                color=greys[method],
+                alpha=0.7,
+                lw=0,
+            )
         axis.set_xticks(range(len(REACHES)), REACHES)
         axis.set_title(TARGETS[target], fontsize=10)
     axes[0].set_ylabel("coverage of 95% intervals")
     axes[0].set_ylim(-0.03, 1.03)
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(
-        handles, labels, loc="outside lower center", ncols=3, fontsize=8, markerscale=1.6,
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=3,
+        fontsize=8,
+        markerscale=1.6,
         frameon=False,
-    )  # fmt: skip
+    )
     fig.savefig(path, dpi=150)
     plt.close(fig)

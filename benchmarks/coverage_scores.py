@@ -73,10 +73,13 @@ def true_values(p: Array, levels: int, reached: float) -> dict[str, Array]:
     steps = np.linspace(0.0, 1.0, levels)[1:] if levels else (np.arange(200) + 0.5) / 200
     wrong = below(p, levels, np.array([THRESHOLD]))
     return {
-        "mean": p, "max@4": (1.0 - below(p, levels, steps) ** 4).mean(axis=1),
+        "mean": p,
+        "max@4": (1.0 - below(p, levels, steps) ** 4).mean(axis=1),
         "reach": 1.0 - below(p, levels, np.array([reached]))[:, 0],
-        "rule@1": 1.0 - wrong[:, 0], "rule@4": 1.0 - wrong[:, 0] ** 4, "t": p,
-    }  # fmt: skip
+        "rule@1": 1.0 - wrong[:, 0],
+        "rule@4": 1.0 - wrong[:, 0] ** 4,
+        "t": p,
+    }
 
 
 def marks_of(p: Array, cell: Cell, rng: np.random.Generator) -> Array:
@@ -98,8 +101,9 @@ def intervals(marks: Array, cell: Cell, number: int) -> tuple[dict[Any, Any], fl
     names = {"bayes": "mean", "max@4": "max@4", "pass@1": "rule@1", "pass@4": "rule@4"}
     ends = {
         (names[row.metric], row.target): (row.ci_lower, row.ci_upper)
-        for result in (fit, rule) for row in bk.table(result).itertuples()
-    }  # fmt: skip
+        for result in (fit, rule)
+        for row in bk.table(result).itertuples()
+    }
     reached = THRESHOLD
     if cell.levels:
         rows = bk.table(fit, "categories")
@@ -154,9 +158,10 @@ def of_many_draws(table: pd.DataFrame) -> Array:
 
 def report(lines: list[dict[str, Any]]) -> None:
     """Print coverage by rows of the design, and the cells that are low."""
-    table = pd.DataFrame([
-        (*line["cell"], line["number"], *row) for line in lines for row in line["ends"]
-    ], columns=[*Cell._fields, "number", "metric", "target", "true", "low", "high"])  # fmt: skip
+    table = pd.DataFrame(
+        [(*line["cell"], line["number"], *row) for line in lines for row in line["ends"]],
+        columns=[*Cell._fields, "number", "metric", "target", "true", "low", "high"],
+    )
     table["covers"] = (table["low"] <= table["true"]) & (table["true"] <= table["high"])
     table["width"] = table["high"] - table["low"]
     own = table["metric"].replace("t", "mean")

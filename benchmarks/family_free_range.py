@@ -56,10 +56,13 @@ def rows(replications: int) -> pd.DataFrame:
     for shape, questions, trials in track(cells, description="family-free range"):
         cell = run_cell(shape, questions, trials, replications)
         row = {
-            "difficulties": shape, "questions": questions, "trials": trials,
+            "difficulties": shape,
+            "questions": questions,
+            "trials": trials,
             "data_sets": replications,
-            "covered_these": cell["held"][0], "covered_like_these": cell["held"][1],
-        }  # fmt: skip
+            "covered_these": cell["held"][0],
+            "covered_like_these": cell["held"][1],
+        }
         for metric, truth, width in zip(METRICS, cell["truth"], cell["width"], strict=True):
             row |= {f"{metric.label}_truth": truth, f"{metric.label}_width": width}
         found.append(row | {"explained": float(cell["fits"])})

@@ -60,10 +60,13 @@ def main() -> None:
         rates = [one.design.same_system for one in found]
         flips = 1.0 - sum((share[name] / replications) ** 2 for name in VERDICTS)
         row = (
-            share["pass"] / replications, np.mean([one.passes for one in rates]),
-            share["fail"] / replications, np.mean([one.fails for one in rates]),
-            flips, np.mean([one.flip for one in rates]),
-        )  # fmt: skip
+            share["pass"] / replications,
+            np.mean([one.passes for one in rates]),
+            share["fail"] / replications,
+            np.mean([one.fails for one in rates]),
+            flips,
+            np.mean([one.flip for one in rates]),
+        )
         table.add_row(str(design), *(f"{value:.2f}" for value in row))
         console.print(table)
     for pooling in ("none", "partial"):

@@ -87,8 +87,9 @@ def replicate(between: float, seed: int) -> dict[str, tuple[bool, float]]:
     inside = (of_groups[0] <= true_by_group) & (true_by_group <= of_groups[1])
     for place, target in enumerate(("its questions", "questions like them")):
         found[f"each group, {target}"] = (
-            float(inside[:, place].mean()), float((of_groups[1] - of_groups[0])[:, place].mean())
-        )  # fmt: skip
+            float(inside[:, place].mean()),
+            float((of_groups[1] - of_groups[0])[:, place].mean()),
+        )
     return found
 
 

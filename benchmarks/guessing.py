@@ -24,9 +24,12 @@ def rows(median_ms: Timer) -> list[Row]:
     rng = np.random.default_rng(3)
     found: list[Row] = []
     for n, pmf_goal, tail_goal in (
-        (100, "<= 0.3 ms", ""), (1000, "", ""), (10_000, "<= 1.0", "<= 1.5"),
-        (100_000, "<= 1.0", "<= 0.7"), (1_000_000, "about 1 s", ""),
-    ):  # fmt: skip
+        (100, "<= 0.3 ms", ""),
+        (1000, "", ""),
+        (10_000, "<= 1.0", "<= 1.5"),
+        (100_000, "<= 1.0", "<= 0.7"),
+        (1_000_000, "about 1 s", ""),
+    ):
         p, repeats = rng.random(n), 7 if n < 1e6 else 3
         ours = median_ms(
             lambda p=p: bk.guessing.PoissonBinomial(p).pmf(np.arange(len(p) + 1)), repeats

@@ -122,9 +122,11 @@ def replication(cell: Cell, number: int) -> dict[str, object]:
     except ValueError:
         return {**known, "ends": None}
     ends = (
-        posterior(cell, data, judge), posterior(cell, data, None), rogan_gladen(cell, data),
+        posterior(cell, data, judge),
+        posterior(cell, data, None),
+        rogan_gladen(cell, data),
         ppi(cell, data),
-    )  # fmt: skip
+    )
     return {**known, "ends": ends}
 
 
@@ -146,9 +148,12 @@ def _held(found: list[dict[str, object]]) -> Iterator[dict[str, object]]:
         cell = tuple(one["cell"])  # type: ignore[arg-type]
         for method, (low, high) in zip(METHODS, one["ends"], strict=True):  # type: ignore[call-overload]
             yield {
-                **dict(zip(Cell._fields, cell, strict=True)), "replications": int(number[cell]),
-                "method": method, "held": low <= MEAN <= high, "width": high - low,
-            }  # fmt: skip
+                **dict(zip(Cell._fields, cell, strict=True)),
+                "replications": int(number[cell]),
+                "method": method,
+                "held": low <= MEAN <= high,
+                "width": high - low,
+            }
 
 
 def main() -> None:

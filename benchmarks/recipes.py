@@ -64,9 +64,11 @@ def effects(x: Array, many: Array, rng: Rng) -> Case:
 
     runs = rng.binomial(1, expit(x[:, None] + 0.6 * rng.standard_normal(8)))
     return Case(
-        lambda: MODELS["trial_effects"](runs), {"runs": runs}, runs,
+        lambda: MODELS["trial_effects"](runs),
+        {"runs": runs},
+        runs,
         (over_prompts(x), over_prompts(many)),
-    )  # fmt: skip
+    )
 
 
 def learning(x: Array, many: Array, rng: Rng) -> Case:
@@ -135,9 +137,16 @@ def replications(name: str, shape: str, number: int) -> Iterator[dict[str, Any]]
         case = CASES[name](difficulties(shape, QUESTIONS, rng), many, rng)
         compiled = compiled or nutpie.compile_pymc_model(case.model())
         trace = nutpie.sample(
-            compiled.with_data(**case.observed), draws=400, tune=300, chains=2, cores=1,
-            seed=seed + 1, progress_bar=False, save_warmup=False, target_accept=0.9,
-        )  # fmt: skip
+            compiled.with_data(**case.observed),
+            draws=400,
+            tune=300,
+            chains=2,
+            cores=1,
+            seed=seed + 1,
+            progress_bar=False,
+            save_warmup=False,
+            target_accept=0.9,
+        )
         fits = {
             "evaluate": bk.evaluate(case.data, "pass@1", difficulty="beta", rng=1),
             "recipe": bk.from_draws(trace, case.data, "pass@1", rng=1),
@@ -147,9 +156,13 @@ def replications(name: str, shape: str, number: int) -> Iterator[dict[str, Any]]
                 ("questions", "population"), case.truth, intervals(fit), strict=True
             ):
                 yield {
-                    "recipe": name, "difficulties": shape, "way": way, "target": target,
-                    "covered": low <= truth <= high, "width": high - low,
-                }  # fmt: skip
+                    "recipe": name,
+                    "difficulties": shape,
+                    "way": way,
+                    "target": target,
+                    "covered": low <= truth <= high,
+                    "width": high - low,
+                }
 
 
 def main() -> None:

@@ -113,11 +113,15 @@ def _memory() -> list[Row]:
 def _log() -> dict[str, object]:
     samples = [
         {
-            "id": f"q{number // 4}", "epoch": number % 4 + 1, "input": f"q{number // 4}",
-            "target": "1", "messages": "x" * 2_000_000, "scores": {"s": {"value": "C"}},
+            "id": f"q{number // 4}",
+            "epoch": number % 4 + 1,
+            "input": f"q{number // 4}",
+            "target": "1",
+            "messages": "x" * 2_000_000,
+            "scores": {"s": {"value": "C"}},
         }
         for number in range(100)
-    ]  # fmt: skip
+    ]
     spec = {"model": "m", "task": "t"}
     return {"version": 2, "status": "success", "eval": spec, "samples": samples}
 

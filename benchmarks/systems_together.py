@@ -142,11 +142,15 @@ def run_board(name: str, sets: int) -> None:
                 own[each].values for each in ("ci_lower", "ci_upper", "prob_best", "shrunk_mean")
             )
             below = truth[:, None] <= truth + 1e-12
-            found[target].append([
-                (low <= truth) & (truth <= high), best, truth >= truth.max() - 1e-12,
-                bool((own["separated"].values.astype(bool) & below).any()),
-                mean.max() - truth[mean.argmax()],
-            ])  # fmt: skip
+            found[target].append(
+                [
+                    (low <= truth) & (truth <= high),
+                    best,
+                    truth >= truth.max() - 1e-12,
+                    bool((own["separated"].values.astype(bool) & below).any()),
+                    mean.max() - truth[mean.argmax()],
+                ]
+            )
     for target, rows in found.items():
         cover, best, was, wrong, leader = (np.array(each) for each in zip(*rows, strict=True))
         brier = ((best - was) ** 2).sum(axis=1).mean()

@@ -133,11 +133,13 @@ def coverage(done: list[dict[str, object]]) -> pd.DataFrame:
     rows = [
         {
             **dict(zip(Cell._fields, entry["cell"], strict=True)),  # type: ignore[call-overload]
-            "method": method, "held": low <= true <= high, "width": high - low,
+            "method": method,
+            "held": low <= true <= high,
+            "width": high - low,
         }
         for entry in done
         for method, (true, low, high) in entry["ends"].items()  # type: ignore[attr-defined]
-    ]  # fmt: skip
+    ]
     groups = pd.DataFrame(rows).groupby([*Cell._fields, "method"])
     table = groups.agg(held=("held", "mean"), width=("width", "mean"), data=("held", "size"))
     return table.round(3)

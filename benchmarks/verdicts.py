@@ -55,9 +55,11 @@ def pairs(replications: int, questions: int, trials: int) -> dict[str, Counter]:
             one = truth[["questions", "population"].index(row["target"])]
             gap = one[row["system"]] - one[row["other"]]
             true = {
-                "ahead": gap > 0.0, "ahead by more than the ROPE": gap > ROPE,
-                "practically equivalent": abs(gap) <= ROPE, "not separated": True,
-            }[row["verdict"]]  # fmt: skip
+                "ahead": gap > 0.0,
+                "ahead by more than the ROPE": gap > ROPE,
+                "practically equivalent": abs(gap) <= ROPE,
+                "not separated": True,
+            }[row["verdict"]]
             found[row["target"]][row["verdict"], bool(true)] += 1
     return found
 

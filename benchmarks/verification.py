@@ -49,10 +49,12 @@ def conjugate(data: bk.Outcomes, seed: int) -> xr.DataTree:
     own = [
         bk.from_draws(
             xr.DataTree.from_dict({"posterior": xr.Dataset({"p": (DIMS, p[:, :, [i]])})}),
-            data.sel(system=[name]), METRICS, rng=seed + i,
+            data.sel(system=[name]),
+            METRICS,
+            rng=seed + i,
         )["posterior"].to_dataset()
         for i, name in enumerate(data.systems)
-    ]  # fmt: skip
+    ]
     tree = bk.evaluate(data, METRICS, pooling="none", draws=4, rng=seed)
     tree = tree.drop_nodes(["closed_form", "closed_form_quantiles", "joint_posterior"])
     tree["posterior"] = xr.DataTree(xr.concat(own, "system", combine_attrs="drop_conflicts"))
@@ -157,9 +159,10 @@ def main() -> None:
         exact = exact_result(data, seed, **options)
         found = bk.verify(exact, sampled)
         missed = [
-            name for name, fault in FAULTS.items()
+            name
+            for name, fault in FAULTS.items()
             if bk.verify(fault(exact), sampled).verdict != "disagree"
-        ]  # fmt: skip
+        ]
         print(f"PyMC, seed {seed}: {found.summary()} Missed: {missed}")
 
 

@@ -52,17 +52,21 @@ def replication(relation: str, pooling: str, trials: int, number: int) -> dict[s
     known = {"log_weight": np.log(weight)}
     data = bk.tally(rng.binomial(trials, p), trials=trials, weight=weight, covariates=known)
     options = {
-        "none": {"pooling": "none"}, "partial": {"difficulty": "beta", "population": "bootstrap"},
+        "none": {"pooling": "none"},
+        "partial": {"difficulty": "beta", "population": "bootstrap"},
         "covariates": {"covariates": ["log_weight"]},
-    }  # fmt: skip
+    }
     fit = bk.evaluate(data, METRICS, rng=number, draws=500, **options[pooling])
     rows = bk.table(fit)
     return {
-        "relation": relation, "pooling": pooling, "trials": trials, "number": number,
+        "relation": relation,
+        "pooling": pooling,
+        "trials": trials,
+        "number": number,
         "these": weighted(weight, p).tolist(),
         "ends": rows[["metric", "target", "ci_lower", "ci_upper"]].values.tolist(),
         "noted": any("larger weights" in note for note in fit.notes),
-    }  # fmt: skip
+    }
 
 
 def coverage(found: pd.DataFrame) -> pd.DataFrame:

@@ -83,10 +83,12 @@ def everything(questions: int, trials: int, rng: np.random.Generator) -> Work:
     """Evaluate with groups, two covariates, a judge and weights together."""
     given, truth = judged(questions, trials, rng)
     data = bk.tally(
-        given, truth=truth, weight=rng.lognormal(0.0, 0.5, questions),
+        given,
+        truth=truth,
+        weight=rng.lognormal(0.0, 0.5, questions),
         group=[f"d{i}" for i in rng.integers(5, size=questions)],
         covariates={"a": rng.normal(size=questions), "b": rng.normal(size=questions)},
-    )  # fmt: skip
+    )
     return lambda: bk.evaluate(data, "pass@1,2", group="group", covariates=["a", "b"], rng=1)
 
 

@@ -64,19 +64,21 @@ class JudgeError:
             found = whole_number(marked, getattr(self, marked), 0)
             if found > most:
                 raise ArgumentError(
-                    marked, f" must be at most {size}, of which it is a part; got "
+                    marked,
+                    f" must be at most {size}, of which it is a part; got "
                     f"{marked}={found} with {size}={most}. Count trials, not rates.",
-                )  # fmt: skip
+                )
 
     def check_direction(self, system: object) -> None:
         """Refuse a judge of whom it is not nearly certain that its marks tell right from wrong."""
         if self.wrong_way > _WRONG_WAY:
             raise ArgumentError(
-                "judge", " must mark right trials right more often than wrong ones, with "
+                "judge",
+                " must mark right trials right more often than wrong ones, with "
                 f"near certainty; the probability that it does not is {self.wrong_way:.2g} for "
                 f"{system!s:.160}, above {_WRONG_WAY:g}, after tp={self.tp} of p={self.p} and "
                 f"fp={self.fp} of n={self.n}. Mark more trials twice, or use another judge.",
-            )  # fmt: skip
+            )
 
     @property
     def sensitivity(self) -> Shape:
@@ -105,9 +107,12 @@ class JudgeError:
             return self
         _, rejected, fp, _, missed, tp = map(int, kinds[2:])
         return replace(
-            self, tp=self.tp + tp, p=self.p + tp + missed, fp=self.fp + fp,
+            self,
+            tp=self.tp + tp,
+            p=self.p + tp + missed,
+            fp=self.fp + fp,
             n=self.n + fp + rejected,
-        )  # fmt: skip
+        )
 
     @property
     def wrong_way(self) -> float:

@@ -106,10 +106,13 @@ def evaluate(
         for metric in parse(metrics)
         for name in (
             metric.label,
-            *(f"{metric.label} {target} {statistic}" for target in TARGETS
-              for statistic in ("mean", "ci_lower", "ci_upper")),
+            *(
+                f"{metric.label} {target} {statistic}"
+                for target in TARGETS
+                for statistic in ("mean", "ci_lower", "ci_upper")
+            ),
         )
-    ]  # fmt: skip
+    ]
     return {name: Marks(marks, name, request) for name in names}
 
 

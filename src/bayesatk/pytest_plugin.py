@@ -108,9 +108,11 @@ def _read(
     from bayesatk.core.runs.repeated_test import RepeatedTest
 
     test = RepeatedTest(
-        whole_number("most", most, 2), proper_probability("at_least", at_least),
-        proper_probability("alpha", alpha), one_of("undecided", undecided, _CHOICES),
-    )  # fmt: skip
+        whole_number("most", most, 2),
+        proper_probability("at_least", at_least),
+        proper_probability("alpha", alpha),
+        one_of("undecided", undecided, _CHOICES),
+    )
     wanted = "pass" if undecided == "fail" else "fail"
     fewest = test.fewest("above" if undecided == "fail" else "below")
     if fewest is None or most < fewest:

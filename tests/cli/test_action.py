@@ -67,10 +67,17 @@ class Runner:
             script.write_text(step["run"])
             done = subprocess.run(
                 ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
-                env={**os.environ, **env, "RUNNER_TEMP": str(self.folder / "temp folder"),
-                     **{name: str(path) for name, path in files.items()}},
-                capture_output=True, text=True, check=False, cwd=self.folder,
-            )  # fmt: skip
+                env={
+                    **os.environ,
+                    **env,
+                    "RUNNER_TEMP": str(self.folder / "temp folder"),
+                    **{name: str(path) for name, path in files.items()},
+                },
+                capture_output=True,
+                text=True,
+                check=False,
+                cwd=self.folder,
+            )
             self.printed += done.stdout
             self.errors += done.stderr
             for line in output.read_text().splitlines():

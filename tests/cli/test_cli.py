@@ -214,8 +214,11 @@ def test_a_remedy_is_the_whole_command(tmp_path, monkeypatch) -> None:
     for line in lines[2::2]:
         assert run(*shlex.split(line)[1:]).exit_code == 0, line
     (tmp_path / "s.csv").write_text("q,score\nx,0.5\ny,1\n")
-    (line,) = (line for line in run("doctor", "s.csv", "--score", "0=0", "--score", "1=1"
-               ).stdout.splitlines() if line.endswith(" numbers"))  # fmt: skip
+    (line,) = (
+        line
+        for line in run("doctor", "s.csv", "--score", "0=0", "--score", "1=1").stdout.splitlines()
+        if line.endswith(" numbers")
+    )
     assert line == "   bayesatk doctor s.csv --score numbers"
 
 
@@ -267,8 +270,9 @@ def test_labels_columns_files_and_tasks_are_named(runs, tmp_path) -> None:
     path.write_text('{"who": "a", "q": 1, "mark": "C"}\n{"who": "a", "q": 1, "mark": "I"}\n')
     named = "--score C=1 --score I=0 --column question=q --column outcome=mark --column system=who"
     assert "0.500" in succeeded("evaluate", path, "-m", "bayes", *named.split(), "--seed", 1)
-    first, second, shuffled = (LOGS / f"inspect/{name}.eval"
-                            for name in ("arithmetic_a", "deflate", "shuffled"))  # fmt: skip
+    first, second, shuffled = (
+        LOGS / f"inspect/{name}.eval" for name in ("arithmetic_a", "deflate", "shuffled")
+    )
     printed = succeeded("compare", f"new={first}", f"old={second}", *SEED)
     assert "new and old are not separated" in printed
     printed = succeeded("evaluate", first, shuffled, *SEED, "--task", "arithmetic")
@@ -322,8 +326,9 @@ def test_an_input_is_never_overwritten(runs) -> None:
 def test_difficulty_chooses_the_families(runs, tmp_path) -> None:
     """One or several for a result; with a pilot for its plan, without one its mean and icc."""
     path = tmp_path / "fit.nc"
-    succeeded("evaluate", runs, *SEED, "--difficulty", "beta", "--difficulty", "inflated",
-              "-o", path)  # fmt: skip
+    succeeded(
+        "evaluate", runs, *SEED, "--difficulty", "beta", "--difficulty", "inflated", "-o", path
+    )
     assert bk.load_result(path)["closed_form"]["family"].values.tolist() == ["beta", "inflated"]
     for command in ("compare", "evaluate"):
         answer = json.loads(succeeded(command, runs, *SEED, "--difficulty", "mixture", "--json"))
@@ -343,8 +348,11 @@ def test_the_population_is_an_option(runs, options, population) -> None:
 
 
 def test_groups_are_a_level_of_their_own(table) -> None:
-    rows = [f"{task},{trial},{int(trial * task % 3 > 0)},d{task % 4}"
-            for task in range(12) for trial in range(3)]  # fmt: skip
+    rows = [
+        f"{task},{trial},{int(trial * task % 3 > 0)},d{task % 4}"
+        for task in range(12)
+        for trial in range(3)
+    ]
     path = table("task,trial,passed,domain", rows)
     printed = succeeded("evaluate", path, *SEED, "--group", "domain", "--group-weight", "equal")
     assert "new groups" in printed
@@ -371,9 +379,12 @@ def test_a_table_of_trials_marked_twice_corrects_the_marks(runs, table, tmp_path
 
 
 def test_a_column_of_truth_corrects_the_marks(table, tmp_path) -> None:
-    rows = [f"{system},{task},{int(task % 3 > 0)},{human}"
-            for system in "ab" for task in range(24)
-            for human in ("", int(task % 4 > 0) if task < 16 else "")]  # fmt: skip
+    rows = [
+        f"{system},{task},{int(task % 3 > 0)},{human}"
+        for system in "ab"
+        for task in range(24)
+        for human in ("", int(task % 4 > 0) if task < 16 else "")
+    ]
     path, saved = table("system,task,passed,human", rows), tmp_path / "fit.nc"
     succeeded("evaluate", path, *SEED, "--pooling", "complete", "--truth", "human", "-o", saved)
     expected = bk.evaluate(bk.load(path, truth="human"), "pass@1", pooling="complete", rng=1)
@@ -469,8 +480,9 @@ def test_a_reader_that_leaves_is_no_failed_gate(more) -> None:
     line = "from bayesatk.cli.app import app; app()"
     done = subprocess.Popen(
         [sys.executable, "-c", line, "guess", "--n", "100", "--guess", "0.5", "-t", "10", *more],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     done.stdout.close()  # as `head` does once it has its lines
     with done.stderr as errors:
         assert errors.read() == b""
@@ -501,16 +513,35 @@ def test_baseline_of_a_published_accuracy() -> None:
 @pytest.mark.long
 @pytest.mark.slow
 def test_a_report_has_all_that_was_asked_for(table, tmp_path) -> None:
-    rows = [f"{system},{q},{int((7 * i + 3 * q) % 11 > 4)},d{q % 3},{0.01 * (1 + q % 4)}"
-            for i, system in enumerate(["old", "new", "other"])
-            for q in range(12) for _ in "ab"]  # fmt: skip
+    rows = [
+        f"{system},{q},{int((7 * i + 3 * q) % 11 > 4)},d{q % 3},{0.01 * (1 + q % 4)}"
+        for i, system in enumerate(["old", "new", "other"])
+        for q in range(12)
+        for _ in "ab"
+    ]
     path, page = table("system,task,passed,domain,usd", rows), tmp_path / "r.html"
-    succeeded("report", path, "-o", page, *SEED, "--group", "domain", "--cost", "usd",
-              "--guess", 0.25, "-q")  # fmt: skip
+    succeeded(
+        "report",
+        path,
+        "-o",
+        page,
+        *SEED,
+        "--group",
+        "domain",
+        "--cost",
+        "usd",
+        "--guess",
+        0.25,
+        "-q",
+    )
     text = page.read_text()
     titles = re.findall(r"<summary>(.*?) \(\d+ rows", text)
-    for title in ("Results", "Leaderboard", "Groups of questions",
-                  "Against the best of 10 random guessers"):  # fmt: skip
+    for title in (
+        "Results",
+        "Leaderboard",
+        "Groups of questions",
+        "Against the best of 10 random guessers",
+    ):
         assert title in titles
     assert 'aria-label="Score and cost. Points: posterior means.' in text
     assert 'aria-label="Random baseline.' in text

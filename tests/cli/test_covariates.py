@@ -23,8 +23,12 @@ def table(tmp_path):
 def test_evaluate_and_compare_take_covariates(table) -> None:
     asked = ("-m", "pass@1", "--covariate", "minutes", "--covariate", "domain", "--seed", 1)
     printed = succeeded("evaluate", table, *asked)
-    for words in ("Coefficients of covariates", "domain[T.law]", "minutes (6 values)",
-                  "domain (2 values)"):  # fmt: skip
+    for words in (
+        "Coefficients of covariates",
+        "domain[T.law]",
+        "minutes (6 values)",
+        "domain (2 values)",
+    ):
         assert words in printed
     assert "Differences between systems" in succeeded("compare", table, *asked)
 

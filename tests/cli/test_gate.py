@@ -93,11 +93,17 @@ def test_rules_are_options_or_a_file_that_init_writes_whatever_columns_files_hav
     assert run("--init", "--policy", rules, *stated).exit_code == 0
     assert bk.decide.GatePolicy.read(rules) == bk.decide.GatePolicy("pass@1", 0.2)
     first, *others = (
-        json.loads(run(folder / "new.csv", "--baseline", folder / "main.csv", *given, "-q",
-                       "--json").stdout)
-        for folder, given in ((tmp_path, stated), (tmp_path, ("--policy", rules)),
-                              (gate_files, ("--policy", rules)))
-    )  # fmt: skip
+        json.loads(
+            run(
+                folder / "new.csv", "--baseline", folder / "main.csv", *given, "-q", "--json"
+            ).stdout
+        )
+        for folder, given in (
+            (tmp_path, stated),
+            (tmp_path, ("--policy", rules)),
+            (gate_files, ("--policy", rules)),
+        )
+    )
     assert first["exit_code"] == 0
     for answer in others:
         assert answer["policy_sha256"] == first["policy_sha256"]
@@ -108,8 +114,10 @@ def test_a_saved_result_decides_by_its_model(gate_files, tmp_path) -> None:
     policy = gate_files / "gate.toml"
     data = bk.tally(
         [bk.load(gate_files / f"{name}.csv").successes.values[0] for name in ("new", "main")],
-        trials=np.full((2, 30), 4), systems=["new", "main"], covariates={"place": [*range(30)]},
-    )  # fmt: skip
+        trials=np.full((2, 30), 4),
+        systems=["new", "main"],
+        covariates={"place": [*range(30)]},
+    )
     fit = bk.evaluate(data, "pass@1", covariates=["place"], draws=50, rng=1)
     asked = (bk.save(fit, tmp_path / "fit.nc"), "--system", "new", "--system", "main")
     done = run(*asked, "--policy", policy, "--json")

@@ -46,8 +46,9 @@ def _printed(show, width, *shown) -> str:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_names_and_intervals_are_whole_at_every_width(fit, width) -> None:
-    results, board, pairs = (bk.table(fit, name) for name in
-                             ("results", "leaderboard", "comparison"))  # fmt: skip
+    results, board, pairs = (
+        bk.table(fit, name) for name in ("results", "leaderboard", "comparison")
+    )
     text = _printed(print_tables, width, results, board, pairs)
     for row in [*results.to_dict("records"), *board.to_dict("records")]:
         assert row["system"] in text
@@ -77,10 +78,17 @@ def test_names_and_intervals_are_whole_at_every_width(fit, width) -> None:
 def test_whatever_systems_are_called_lines_keep_the_width_and_numbers_are_whole(
     names, width
 ) -> None:
-    frame = pd.DataFrame({
-        "system": names, "metric": "pass@1", "mean": 0.123, "sd": 0.045, "ci_lower": 0.1,
-        "ci_upper": 0.2, "prior_sensitivity": 1.0,
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "system": names,
+            "metric": "pass@1",
+            "mean": 0.123,
+            "sd": 0.045,
+            "ci_lower": 0.1,
+            "ci_upper": 0.2,
+            "prior_sensitivity": 1.0,
+        }
+    )
     shown = view(frame, "results")
     for line in shown.text(width).splitlines():
         assert cell_width(line) <= width or line.strip() in "\n".join(row[0] for row in shown.rows)

@@ -96,10 +96,11 @@ def test_in_a_shell_each_is_a_line_and_the_remedy_another(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in (
-        ("apart.csv", APART), ("partly.csv", APART + "b,q1,1\n"), ("gate.toml",
-        'metric = "pass@1"\nmargin = 0.2\n'), ("three.csv", APART.replace("q2", "q1")
-        + "c,q1,1\n"),
-    ):  # fmt: skip
+        ("apart.csv", APART),
+        ("partly.csv", APART + "b,q1,1\n"),
+        ("gate.toml", 'metric = "pass@1"\nmargin = 0.2\n'),
+        ("three.csv", APART.replace("q2", "q1") + "c,q1,1\n"),
+    ):
         (tmp_path / name).write_text(text)
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 2

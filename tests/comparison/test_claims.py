@@ -55,10 +55,13 @@ def _numbers(sentence: str) -> tuple[str, list[float]]:
 def _turned(row: dict) -> dict:
     """Row of the other system minus the first."""
     return row | {
-        "mean": -row["mean"], "ci_lower": -row["ci_upper"], "ci_upper": -row["ci_lower"],
-        "prob_greater": 1.0 - row["prob_greater"], "prob_above_rope": row["prob_below_rope"],
+        "mean": -row["mean"],
+        "ci_lower": -row["ci_upper"],
+        "ci_upper": -row["ci_lower"],
+        "prob_greater": 1.0 - row["prob_greater"],
+        "prob_above_rope": row["prob_below_rope"],
         "verdict": row["verdict"].replace("behind", "ahead"),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.long
@@ -191,8 +194,9 @@ def test_single_trials_are_ahead_on_these_questions_only_if_on_questions_like_th
         once, target="questions"
     )
     runs["a"][0] = 0  # 12 questions against 5
-    twice = bk.compare(bk.evaluate({name: np.repeat(run, 2, 1) for name, run in runs.items()},
-                                   "pass@1", rng=1))  # fmt: skip
+    twice = bk.compare(
+        bk.evaluate({name: np.repeat(run, 2, 1) for name, run in runs.items()}, "pass@1", rng=1)
+    )
     verdict = bk.table(twice, "comparison").set_index("target")["verdict"]
     assert (verdict["questions"], verdict["population"]) == ("ahead", "not separated")
 
@@ -203,8 +207,10 @@ def test_the_orders_that_are_named_are_those_of_the_pairs(size, step, rank) -> N
     """Every order in the sentence of tiers is a verdict of the table, and no other verdict is."""
     rng = np.random.default_rng(size)
     p, names = rng.beta(1, 1, 40)[:, None], "abcdef"[:size]
-    runs = {name: rng.binomial(1, np.clip(p + step * place, 0, 1), (40, 3))
-            for place, name in enumerate(names)}  # fmt: skip
+    runs = {
+        name: rng.binomial(1, np.clip(p + step * place, 0, 1), (40, 3))
+        for place, name in enumerate(names)
+    }
     ranked = rank(bk.evaluate(runs, "pass@1", rng=1))
     pairs = bk.table(bk.compare(ranked), "comparison").query("target == 'population'")
     declared = set()
@@ -218,22 +224,32 @@ def test_the_orders_that_are_named_are_those_of_the_pairs(size, step, rank) -> N
         return
     named = {
         (first, second)
-        for ahead, behind in re.findall(r"([a-f](?: and [a-f])*) (?:is|are) ahead of "
-                                        r"([a-f](?: and [a-f])*)", sentence)
-        for first in ahead.split(" and ") for second in behind.split(" and ")
-    }  # fmt: skip
+        for ahead, behind in re.findall(
+            r"([a-f](?: and [a-f])*) (?:is|are) ahead of "
+            r"([a-f](?: and [a-f])*)",
+            sentence,
+        )
+        for first in ahead.split(" and ")
+        for second in behind.split(" and ")
+    }
     tiers = [tier.split(", ") for tier in re.findall(r"\(\d\) ([a-f](?:, [a-f])*)", sentence)]
     if "Each system is ahead of all in later tiers" in sentence:
-        named = {(first, second) for tier, later in combinations(tiers, 2)
-                 for first in tier for second in later}  # fmt: skip
+        named = {
+            (first, second)
+            for tier, later in combinations(tiers, 2)
+            for first in tier
+            for second in later
+        }
     assert named == declared
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
 def test_below_a_leaderboard_stands_its_leader_as_its_first_row_has_it(better) -> None:
     rng = np.random.default_rng(3)
-    scores = {name: rng.integers(low, 5, (20, 3)).astype(float)
-              for name, low in zip("abc", (0, 2, 1), strict=True)}  # fmt: skip
+    scores = {
+        name: rng.integers(low, 5, (20, 3)).astype(float)
+        for name, low in zip("abc", (0, 2, 1), strict=True)
+    }
     data = bk.tally(scores, scores="numbers", better=better)
     table = bk.table(bk.leaderboard(bk.evaluate(data, "mean", rng=1)))
     row = table.query("target == 'population' and rank == 1").iloc[0]

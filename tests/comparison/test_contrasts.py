@@ -97,10 +97,14 @@ def test_a_table_of_pairs_is_its_mirror_image_and_a_band_holds_whole_curves() ->
     by_name = {name: table[..., column] for column, name in enumerate(CONTRASTS)}
     off = ~np.eye(3, dtype=bool)
     for name, opposite, sign, shift in (
-        ("mean", "mean", -1, 0), ("sd", "sd", 1, 0), ("ci_lower", "ci_upper", -1, 0),
-        ("prob_greater", "prob_greater", -1, 1), ("prob_below_rope", "prob_above_rope", 1, 0),
-        ("mean_system", "mean_other", 1, 0), ("band_lower", "band_upper", -1, 0),
-    ):  # fmt: skip
+        ("mean", "mean", -1, 0),
+        ("sd", "sd", 1, 0),
+        ("ci_lower", "ci_upper", -1, 0),
+        ("prob_greater", "prob_greater", -1, 1),
+        ("prob_below_rope", "prob_above_rope", 1, 0),
+        ("mean_system", "mean_other", 1, 0),
+        ("band_lower", "band_upper", -1, 0),
+    ):
         turned = shift + sign * np.swapaxes(by_name[opposite], 0, 1)
         np.testing.assert_allclose(by_name[name][off], turned[off], atol=1e-12)
     assert by_name["declared"][2, 0].all()

@@ -100,11 +100,12 @@ def test_a_design_from_a_baseline_and_from_its_difficulty_agree() -> None:
     observed, planned, stated, more = (
         bk.decide.gate_design(policy, source, **size)
         for source, size in (
-            (fit, {}), (fit, {"questions": 300, "trials": 8}),
+            (fit, {}),
+            (fit, {"questions": 300, "trials": 8}),
             ((0.61, 0.30), {"questions": 300, "trials": 8}),
             ((0.61, 0.30), {"questions": 1200, "trials": 8}),
         )
-    )  # fmt: skip
+    )
     assert observed.sd == pytest.approx(stated.sd, rel=0.05)
     assert planned.sd == pytest.approx(observed.sd, rel=0.05)
     assert more.sd == pytest.approx(stated.sd / 2, rel=0.01)
@@ -118,9 +119,13 @@ def test_floors_of_questions_and_groups() -> None:
     new[0, :] = 0
     floors = {0: 0.5, 1: 0.3, "rest": 0.5}
     policy = bk.decide.GatePolicy(
-        "pass@1", margin=0.2, pooling="none", ci_prob=0.9, floors=floors,
+        "pass@1",
+        margin=0.2,
+        pooling="none",
+        ci_prob=0.9,
+        floors=floors,
         groups={"rest": [2, 3, 4, 5]},
-    )  # fmt: skip
+    )
     gate = _gate(new, old, policy)
     assert [floor.verdict for floor in gate.floors] == ["fail", "pass", "pass"]
     assert gate.verdict == "fail"
@@ -174,8 +179,9 @@ def test_systems_are_aligned_on_their_questions() -> None:
 def test_systems_are_named_in_the_verdict_also_where_they_have_one_name() -> None:
     runs = [[1, 0, 1]] * 10
     for names, said in (
-        (("tuned", "base"), ("tuned", "base")), (("m", "m"), ("m (new)", "m (baseline)")),
-    ):  # fmt: skip
+        (("tuned", "base"), ("tuned", "base")),
+        (("m", "m"), ("m (new)", "m (baseline)")),
+    ):
         both = [bk.tally({name: runs}) for name in names]
         for judge in (
             None,
@@ -289,9 +295,9 @@ def test_verdicts_on_the_same_system_flip_as_rarely_as_stated() -> None:
     """With real gates on simulated runs."""
     p = np.random.default_rng(2).beta(0.9, 0.6, 60)
     gates = _verdicts(bk.decide.GatePolicy("pass@1", margin=0.08), p, 4, 40)
-    share = np.array([
-        np.mean([gate.verdict == verdict for gate in gates]) for verdict in EXIT_CODES
-    ])  # fmt: skip
+    share = np.array(
+        [np.mean([gate.verdict == verdict for gate in gates]) for verdict in EXIT_CODES]
+    )
     flips = 1.0 - (share**2).sum()
     stated = np.mean([gate.design.same_system.flip for gate in gates])
     # The flip rate from 40 gates has an sd of .07 at most.
@@ -320,8 +326,10 @@ def test_with_one_trial_of_each_question_questions_like_these_decide() -> None:
     rng = np.random.default_rng(3)
     new, old = rng.binomial(1, 0.5, (2, 60, 1))
     asked = {"metric": "pass@1", "margin": 0.08}
-    stated, like_these = (bk.decide.gate(new, old, target=target, **asked)["gate"]
-                          for target in ("questions", "population"))  # fmt: skip
+    stated, like_these = (
+        bk.decide.gate(new, old, target=target, **asked)["gate"]
+        for target in ("questions", "population")
+    )
     assert stated.attrs["target"] == json.loads(stated.attrs["record"])["target"] == "population"
     assert json.loads(stated.attrs["record"])["policy"]["target"] == "questions"
     assert float(stated["above"][0]) == float(like_these["above"][0])

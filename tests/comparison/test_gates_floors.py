@@ -97,9 +97,9 @@ def test_scores_have_floors_too() -> None:
     p = np.array([0.3, 0.5, 0.2])
     chance = multinomial.pmf(counts, 8, p)
     rows = [list("a" * i + "b" * j + "c" * k) for i, j, k in counts]
-    result = Result.of(bk.evaluate(
-        bk.tally(rows, scores=scores), "bayes", pooling="none", draws=4, rng=1
-    ))  # fmt: skip
+    result = Result.of(
+        bk.evaluate(bk.tally(rows, scores=scores), "bayes", pooling="none", draws=4, rng=1)
+    )
     for confidence in confidences(result, float(p @ list(scores.values()))).T:
         assert 0.0 < chance[confidence >= LEVEL].sum() <= 1 - LEVEL
 
@@ -168,5 +168,6 @@ def test_a_metric_that_is_largest_at_both_ends_of_p_has_floors(monkeypatch) -> N
     assert above[0] == above[1] > 0.0 == below[0] == below[1]
     assert below[2] > above[2]
     with pytest.raises(ValueError, match=r"must be within 0 to 1, .* not 0, which every"):
-        bk.decide.gate([[1, 1]] * 2, [[1, 1]] * 2,
-                       bk.decide.GatePolicy("agree@2", 0.1, floors={0: 2.0}))  # fmt: skip
+        bk.decide.gate(
+            [[1, 1]] * 2, [[1, 1]] * 2, bk.decide.GatePolicy("agree@2", 0.1, floors={0: 2.0})
+        )

@@ -48,8 +48,9 @@ def test_what_is_hard_for_both_makes_differences_more_certain(compared) -> None:
 def test_tables_and_sentences_have_all_targets(compared) -> None:
     rows = bk.table(compared, "comparison")
     assert set(rows["target"]) == {"questions", "population", "new_groups"}
-    assert "On new groups of questions" in bk.claim(compared, system="a", other="b",
-                                                    target="new_groups")  # fmt: skip
+    assert "On new groups of questions" in bk.claim(
+        compared, system="a", other="b", target="new_groups"
+    )
     of_groups = bk.table(compared, "comparison", by="group")
     assert len(of_groups) == 3 * 8 * 2
     assert len(bk.table(compared, by="group")) == 3 * 8 * 2

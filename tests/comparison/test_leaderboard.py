@@ -10,9 +10,7 @@ from scipy.special import expit
 import bayesatk as bk
 
 
-def _counts(
-    seed: int, systems: int, questions: int, trials: int
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+def _counts(seed: int, systems: int, questions: int, trials: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     skill, z = rng.normal(0.3, 0.8, (systems, 1)), 1.3 * rng.standard_normal(questions)
     n = np.full((systems, questions), trials)

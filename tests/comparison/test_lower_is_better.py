@@ -25,12 +25,15 @@ def both() -> dict[str, xr.DataTree]:
         better: bk.compare(
             bk.evaluate(
                 bk.tally(MINUTES, scores="numbers", better=better),  # type: ignore[arg-type]
-                "bayes min@2 max@2", difficulty="beta", draws=50, rng=1,
+                "bayes min@2 max@2",
+                difficulty="beta",
+                draws=50,
+                rng=1,
             ),
             rope=0.5,
         )
         for better in ("higher", "lower")
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.long
@@ -109,8 +112,9 @@ def test_gate_passes_what_is_faster_and_floors_are_ceilings() -> None:
     for (new, baseline), verdict in ((faster, "pass"), (slower, "fail")):
         gate = bk.decide.gate(data[new], data[baseline], **options)["gate"]
         assert gate.attrs["verdict"] == verdict
-    policy = bk.decide.GatePolicy("bayes", margin=0.5, effect=-1.0, floors={"all": 8.0},
-                           groups={"all": list(range(18))})  # fmt: skip
+    policy = bk.decide.GatePolicy(
+        "bayes", margin=0.5, effect=-1.0, floors={"all": 8.0}, groups={"all": list(range(18))}
+    )
     checked = gate_of(joined_outcomes(data["fast"], data["slow"]), policy)
     assert checked.floors[0].verdict == "pass"
     assert "ceiling 8, below it with confidence" in checked.floors[0].sentence

@@ -152,9 +152,10 @@ def test_influence_on_scores_is_what_a_fit_without_the_question_gives(options, m
     whole = bk.table(fit).set_index(["metric", "target"]).loc[metric]
     rest = {
         question: bk.table(scored(grades[:question] + grades[question + 1 :], **options))
-        .set_index(["metric", "target"]).loc[metric]
+        .set_index(["metric", "target"])
+        .loc[metric]
         for question in (0, 4)
-    }  # fmt: skip
+    }
     for target in ("questions", "population"):
         rows = bk.checks.question_table(fit, metric, target=target)
         for question, without_it in rest.items():
@@ -167,8 +168,7 @@ def test_influence_on_scores_is_what_a_fit_without_the_question_gives(options, m
 
 def test_a_question_of_scores_without_pooling_by_hand():
     """Dirichlet(1 + n_c): its mean, sd, interval, and the Dirichlet-multinomial of new trials."""
-    fit = scored({"weak": GRADES[::-1], "strong": [["yes"] * 3] * 7 + [["no"] * 3]},
-                 pooling="none")  # fmt: skip
+    fit = scored({"weak": GRADES[::-1], "strong": [["yes"] * 3] * 7 + [["no"] * 3]}, pooling="none")
     rows = bk.checks.question_table(fit).set_index(["system", "question"])
     row = rows.loc["weak", 7]  # no, part, yes: Dirichlet(2, 2, 2)
     assert row["score"] == pytest.approx(0.5)

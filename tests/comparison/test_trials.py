@@ -227,10 +227,13 @@ def test_trials_are_matched_by_their_labels() -> None:
     rng = np.random.default_rng(3)
     logit = rng.normal(0, 1.0, (80, 1)) + 1.5 * rng.standard_normal(6)
     question, number = (axis.ravel() for axis in np.indices((80, 6)))
-    frame = pd.DataFrame({
-        "question": question, "trial": number + 1,
-        "outcome": (rng.random((80, 6)) < expit(logit)).astype(int).ravel(),
-    }).sample(frac=0.7, random_state=1)  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "question": question,
+            "trial": number + 1,
+            "outcome": (rng.random((80, 6)) < expit(logit)).astype(int).ravel(),
+        }
+    ).sample(frac=0.7, random_state=1)
     matched = bk.checks.check_trials(frame).set_index("check").loc["trial effects"]
     assert matched["p_value"] < 1e-3
     assert "docs/own_model.md has a model with trial effects" in matched["sentence"]

@@ -38,9 +38,12 @@ def test_the_distribution_of_two_questions_is_their_convolution(weight) -> None:
 
     def below(x: float) -> float:
         return integrate.quad(
-            lambda p: one.cdf((x - share[1] * p) / share[0]) * two.pdf(p), 0.0, 1.0,
-            limit=500, epsabs=1e-10,
-        )[0]  # fmt: skip
+            lambda p: one.cdf((x - share[1] * p) / share[0]) * two.pdf(p),
+            0.0,
+            1.0,
+            limit=500,
+            epsabs=1e-10,
+        )[0]
 
     check_quantiles(weighted([1, 3], [3, 4], weight, "pass@1"), below, ENDS)
 

@@ -25,8 +25,11 @@ def log_ratio_by_scipy(successes, trials, theta: float) -> float:
     own, other, total = trials[0], trials[1], successes.sum(axis=0)
     law = nchypergeom_fisher
     args = (own + other, own, total)
-    return float(np.sum(law.logpmf(successes[0], *args, np.exp(theta))
-                        - law.logpmf(successes[0], *args, 1.0)))  # fmt: skip
+    return float(
+        np.sum(
+            law.logpmf(successes[0], *args, np.exp(theta)) - law.logpmf(successes[0], *args, 1.0)
+        )
+    )
 
 
 @pytest.mark.parametrize(("largest", "questions", "sd"), [(1, 9, 1.0), (5, 20, 0.4), (30, 6, 2.0)])
@@ -38,10 +41,16 @@ def test_splits_against_scipy(largest: int, questions: int, sd: float) -> None:
         assert splits.log_ratio(np.array([theta]))[0] == pytest.approx(expected, abs=1e-8)
     for sign, found in zip((1.0, -1.0), splits.log_e(sd), strict=True):
         whole, _ = quad(
-            lambda theta, sign=sign: 2.0 * norm.pdf(theta, scale=sd)
-            * np.exp(log_ratio_by_scipy(successes, trials, sign * theta)),
-            0.0, 10.0 * sd, epsrel=1e-8, limit=200,
-        )  # fmt: skip
+            lambda theta, sign=sign: (
+                2.0
+                * norm.pdf(theta, scale=sd)
+                * np.exp(log_ratio_by_scipy(successes, trials, sign * theta))
+            ),
+            0.0,
+            10.0 * sd,
+            epsrel=1e-8,
+            limit=200,
+        )
         assert found == pytest.approx(np.log(whole), abs=1e-6)
 
 
@@ -81,9 +90,11 @@ def test_many_right_answers_in_a_row_are_computed_without_overflow() -> None:
     splits = Splits.of(np.array([[1] * 1000, [0] * 1000]), np.ones((2, 1000), int))
     above, below = splits.log_e(1.0)
     whole, _ = quad(
-        lambda x: 2 * norm.pdf(x) * np.exp(1000 * np.log(2 / (1 + np.exp(-x))) - 670), 0, 15,
+        lambda x: 2 * norm.pdf(x) * np.exp(1000 * np.log(2 / (1 + np.exp(-x))) - 670),
+        0,
+        15,
         points=[5.0],
-    )  # fmt: skip
+    )
     assert above == pytest.approx(670 + np.log(whole), abs=1e-8)
     assert below < -5.0
     lower, upper = splits.interval(1.0, 0.05)

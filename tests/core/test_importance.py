@@ -183,9 +183,12 @@ def test_rounds_together_reach_the_tails_that_the_first_leaves_out() -> None:
     first = StudentMixture(np.ones(1), np.full((1, 1), 0.7), np.full((1, 1, 1), 0.3))
     base = BlockwiseMixture([np.array([1]), np.array([0])], [first, first])
     weighted = multiple_importance_sampling(
-        base, lambda x: uniform.log_density(x[:, :1]) + normal.logpdf(x[:, 1]),
-        lambda found: found.effective_draws > 4000.0 and found.k_hat < 0.7, 2048, 65_536,
-    )  # fmt: skip
+        base,
+        lambda x: uniform.log_density(x[:, :1]) + normal.logpdf(x[:, 1]),
+        lambda found: found.effective_draws > 4000.0 and found.k_hat < 0.7,
+        2048,
+        65_536,
+    )
     assert len(weighted.points) < 30_000
     assert weighted.log_evidence == pytest.approx(0.0, abs=0.03)
     p = expit(weighted.points[:, 0])

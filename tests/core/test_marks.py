@@ -25,8 +25,10 @@ def test_marks_are_the_sum_of_two_binomials(trials, s, f) -> None:
 
 def test_right_trials_given_marks_are_by_bayes() -> None:
     nodes = Nodes.single(2.0, 1.0)
-    nodes = Nodes(*(getattr(nodes, name) for name in ("alpha", "beta", "share", "atoms", "weight")),
-                  rates=np.array([[0.9, 0.2]]))  # fmt: skip
+    nodes = Nodes(
+        *(getattr(nodes, name) for name in ("alpha", "beta", "share", "atoms", "weight")),
+        rates=np.array([[0.9, 0.2]]),
+    )
     states, right = States.of([1], [2]), States.of([0, 1, 2], [2, 2, 2])
     found = right_given_marked(nodes, states, right)[0, 0]
     prior = np.array([1, 2, 3]) / 6  # Beta-binomial(2; 2, 1)

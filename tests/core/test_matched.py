@@ -84,8 +84,11 @@ def test_two_questions_against_a_convolution_integral() -> None:
     def below(x: float) -> float:
         return quad(
             lambda p: beta_distribution.pdf(p, 5, 1) * betainc(2, 4, np.clip(2 * x - p, 0, 1)),
-            0, 1, epsabs=1e-12, points=[max(0.0, 2 * x - 1), min(1.0, 2 * x)],
-        )[0]  # fmt: skip
+            0,
+            1,
+            epsabs=1e-12,
+            points=[max(0.0, 2 * x - 1), min(1.0, 2 * x)],
+        )[0]
 
     check_quantiles(found, below, LEVELS)
 

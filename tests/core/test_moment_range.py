@@ -96,10 +96,13 @@ def test_agrees_with_an_interior_point_solution_on_a_fine_grid(n, shape, metric)
     found = metric_ranges(np.arange(n + 1), np.full(n + 1, n), counts, curves(metric), 0.95)
     for sign, value in ((1, found.lower), (-1, found.upper)):
         solved = linprog(
-            sign * g, A_ub=np.concatenate([sets, -sets]),
+            sign * g,
+            A_ub=np.concatenate([sets, -sets]),
             b_ub=np.concatenate([bounds.upper, -bounds.lower]),
-            A_eq=np.ones((1, len(p))), b_eq=[1.0], method="highs-ipm",
-        )  # fmt: skip
+            A_eq=np.ones((1, len(p))),
+            b_eq=[1.0],
+            method="highs-ipm",
+        )
         np.testing.assert_allclose(value, sign * solved.fun, atol=2e-4)
         assert (sign * (value - sign * solved.fun) <= 1e-6).all()  # never inside
 
@@ -127,10 +130,12 @@ def test_a_direct_search_finds_nothing_outside_and_reaches_both_ends():
         for _ in range(12):
             start = np.concatenate([rng.uniform(0, np.pi / 2, 3), rng.normal(0, 1, 3)])
             solved = minimize(
-                lambda x, sign=sign: sign * float(g(split(x)[0]) @ split(x)[1]), start,
-                method="SLSQP", constraints={"type": "ineq", "fun": room},
+                lambda x, sign=sign: sign * float(g(split(x)[0]) @ split(x)[1]),
+                start,
+                method="SLSQP",
+                constraints={"type": "ineq", "fun": room},
                 options={"maxiter": 300},
-            )  # fmt: skip
+            )
             if room(solved.x).min() > -1e-7:
                 best = min(best, solved.fun)
         reached.append(sign * best)

@@ -129,9 +129,12 @@ def test_ragged_rows_agree_with_the_table_and_the_counts():
     ragged[:] = rows
     expected = counts(bk.tally(([2, 1, 0], [3, 1, 2])))
     for same in (
-        rows, ragged, [np.array(row) for row in rows], [np.array(row, "f4") for row in rows],
+        rows,
+        ragged,
+        [np.array(row) for row in rows],
+        [np.array(row, "f4") for row in rows],
         pd.DataFrame(records, columns=["question", "outcome"]),
-    ):  # fmt: skip
+    ):
         assert counts(bk.tally(same)) == expected
     refused(lambda: bk.tally([np.array([0, 1]), np.array([1, 7])]), "outcome 7", "question 1")
 
@@ -200,8 +203,9 @@ def test_order_of_rows_changes_no_count_and_totals_are_kept(rows, shuffle, polic
 @given(ROWS, st.sampled_from(["csv", "tsv", "jsonl", "json", "parquet"]))
 def test_files_hold_what_the_table_holds(tmp_path, rows, kind):
     assume(any(value is not None for _, _, value in rows))
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(NAMES[:2], pl.String) | {"outcome": pl.Int8},
-                         orient="row")  # fmt: skip
+    frame = pl.DataFrame(
+        rows, schema=dict.fromkeys(NAMES[:2], pl.String) | {"outcome": pl.Int8}, orient="row"
+    )
     path = tmp_path / f"runs.{kind}"
     if kind in ("csv", "tsv"):
         frame.write_csv(path, separator="," if kind == "csv" else "\t")
@@ -227,9 +231,14 @@ def test_counts_agree_with_sums(values):
 def test_missing_policies(gap):
     rows = [[1, gap, gap], [0, 1, 1]]
     refused(
-        lambda: bk.tally(rows), "question 0", "2 missing", "missing='ignore'", "missing='wrong'",
-        "missing='right'", "evaluate twice",
-    )  # fmt: skip
+        lambda: bk.tally(rows),
+        "question 0",
+        "2 missing",
+        "missing='ignore'",
+        "missing='wrong'",
+        "missing='right'",
+        "evaluate twice",
+    )
     ignored, wrong, right = (
         bk.tally(rows, missing=policy) for policy in ("ignore", "wrong", "right")
     )

@@ -92,8 +92,12 @@ def test_questions_never_run_are_not_advised_to_count_as_wrong() -> None:
 def test_systems_that_answered_different_questions_are_a_long_table() -> None:
     marks = {"a": [[1, 0], [1, 1]], "b": [[1, 0]]}
     counts = {"a": [1, 2], "b": [1]}
-    rows = [(system, question, mark) for system, table in marks.items()
-            for question, trials in enumerate(table) for mark in trials]  # fmt: skip
+    rows = [
+        (system, question, mark)
+        for system, table in marks.items()
+        for question, trials in enumerate(table)
+        for mark in trials
+    ]
     long = pd.DataFrame(rows, columns=["system", "question", "outcome"])
     advice = "pass a (long )?table.*with missing='ignore'"
     with pytest.raises(bk.OutcomeError, match=advice):
@@ -101,8 +105,11 @@ def test_systems_that_answered_different_questions_are_a_long_table() -> None:
     assert bk.tally(long, missing="ignore").trials.values.tolist() == [[2, 2], [2, 0]]
     with pytest.raises(bk.OutcomeError, match=advice):
         bk.tally(counts, trials={"a": [2, 2], "b": [2]})
-    rows = [(system, question, 2, count) for system, successes in counts.items()
-            for question, count in enumerate(successes)]  # fmt: skip
+    rows = [
+        (system, question, 2, count)
+        for system, successes in counts.items()
+        for question, count in enumerate(successes)
+    ]
     table = pd.DataFrame(rows, columns=["system", "question", "trials", "successes"])
     assert bk.tally(table, missing="ignore").successes.values.tolist() == [[1, 2], [1, 0]]
 

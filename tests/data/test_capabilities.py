@@ -117,9 +117,15 @@ def test_what_is_alone_is_evaluated_and_declared(name) -> None:
     fit = bk.Result.of(fit_with(name))
     assert name in fit.study.capabilities
     assert fit.study.capabilities <= {
-        name, "pooling partial", "pooling none", "pooling complete", "families", "success metrics",
-        "law", "bootstrap",
-    }  # fmt: skip
+        name,
+        "pooling partial",
+        "pooling none",
+        "pooling complete",
+        "families",
+        "success metrics",
+        "law",
+        "bootstrap",
+    }
 
 
 PAIRS = [

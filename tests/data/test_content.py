@@ -153,8 +153,9 @@ def test_renumbered_tables_give_the_true_counts_or_are_refused(chosen):
     prompts = chosen.draw(st.lists(st.integers(0, 3), min_size=1, max_size=12))
     ids = [chosen.draw(st.integers(0, 3)) for _ in prompts]
     marks = [chosen.draw(st.integers(0, 1)) for _ in prompts]
-    table = pd.DataFrame({"id": ids, "prompt": [f"question {prompt}" for prompt in prompts],
-                          "passed": marks})  # fmt: skip
+    table = pd.DataFrame(
+        {"id": ids, "prompt": [f"question {prompt}" for prompt in prompts], "passed": marks}
+    )
     several = len(set(zip(ids, prompts, strict=True))) > len(set(ids))
     if several:
         refused(lambda: bk.tally(table), "'prompt'")

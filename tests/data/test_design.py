@@ -19,8 +19,12 @@ def test_a_text_has_a_column_for_each_category_but_the_first() -> None:
     assert design.names == ["minutes", "domain[T.b]", "domain[T.c]"]
     assert design.coefficients == ["Intercept", *design.names]
     assert design.columns(design.frame).tolist() == [
-        [1, 0, 0], [4, 1, 0], [16, 0, 0], [3, 0, 1], [8, 1, 0],
-    ]  # fmt: skip
+        [1, 0, 0],
+        [4, 1, 0],
+        [16, 0, 0],
+        [3, 0, 1],
+        [8, 1, 0],
+    ]
     assert CovariateDesign.of(DATA.dataset, "minutes").names == ["minutes"]
 
 

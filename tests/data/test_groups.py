@@ -101,10 +101,15 @@ def test_however_groups_are_given_they_are_the_same(group, seed):
     by_label = dict(zip(names, group, strict=True))
     expected = bk.tally(outcomes, questions=names, group=group)
     rows = [
-        {"system": s, "question": names[q], "trial": t, "outcome": int(outcomes[s, q, t]),
-         "kind": group[q]}
+        {
+            "system": s,
+            "question": names[q],
+            "trial": t,
+            "outcome": int(outcomes[s, q, t]),
+            "kind": group[q],
+        }
         for s, q, t in np.ndindex(outcomes.shape)
-    ]  # fmt: skip
+    ]
     table = pd.DataFrame(rows).sample(frac=1.0, random_state=seed)
     counted = outcomes.sum(2), np.full(outcomes.shape[:2], 3)
     for data in (

@@ -31,8 +31,13 @@ def test_coordinates_of_questions_are_kept(lazy):
     data = bk.tally(ARRAY.chunk() if lazy else ARRAY, missing="ignore")
     assert known(data.dataset) == (DOMAIN, MINUTES)
     assert set(data.dataset.coords) == {
-        "system", "question", "category", "score", "domain", "minutes",
-    }  # fmt: skip
+        "system",
+        "question",
+        "category",
+        "score",
+        "domain",
+        "minutes",
+    }
     assert "questions have: domain (2 values), minutes (3 values)" in data.card()
     again = bk.tally(data.dataset, questions=["a", "b", "c"])
     assert known(again.dataset) == (DOMAIN, MINUTES)

@@ -77,10 +77,17 @@ def model_of(study: Study, family: str) -> Model:
     pooling = options.get("pooling", "partial")
     other = {name: tuple(pair) for name, pair in prior.items()}
     return Model(
-        system, family if pooling == "partial" else pooling,
-        basis(study.get("covariates", {}), questions), groups, share / share.sum(), group_share,
-        "weight" in study, rates, fixed=fixed, **other,
-    )  # fmt: skip
+        system,
+        family if pooling == "partial" else pooling,
+        basis(study.get("covariates", {}), questions),
+        groups,
+        share / share.sum(),
+        group_share,
+        "weight" in study,
+        rates,
+        fixed=fixed,
+        **other,
+    )
 
 
 def scored_model(study: Study) -> Scored:
@@ -100,9 +107,17 @@ def scored_model(study: Study) -> Scored:
     groups = np.unique(study["group"], return_inverse=True)[1] if "group" in study else None
     rows = basis(study.get("covariates", {}), len(own))
     return Scored(
-        own, power, scores, options["pooling"], tuple(mean), share / share.sum(), icc,
-        "weight" in study, rows, groups,
-    )  # fmt: skip
+        own,
+        power,
+        scores,
+        options["pooling"],
+        tuple(mean),
+        share / share.sum(),
+        icc,
+        "weight" in study,
+        rows,
+        groups,
+    )
 
 
 def rows_of(study: Study, table: dict[tuple[str, str], Answer]) -> list[dict[str, Any]]:
@@ -127,9 +142,15 @@ def answered(study: Study, seed: int = 1) -> dict[str, Any]:
     models = models or [scored_model(study)]
     power, draws = study.get("points", (14, 25000))
     table, evidence, effective = answers(
-        models, metrics, targets, seed, power, draws, components=study.get("components", 3),
+        models,
+        metrics,
+        targets,
+        seed,
+        power,
+        draws,
+        components=study.get("components", 3),
         family_prior=prior,
-    )  # fmt: skip
+    )
     seconds = time.perf_counter() - started
     note = {"effective": [round(share, 3) for share in effective], "seconds": round(seconds, 1)}
     log = [float(f"{evidence.values:.14g}"), float(f"{evidence.errors:.2g}")]

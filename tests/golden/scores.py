@@ -166,9 +166,14 @@ class Scored:
         return self.scores[-1] - below**k @ np.diff(self.scores)
 
     def statistics(
-        self, metrics: list[str], targets: list[str], theta: Array, weights: Array,
-        rng: np.random.Generator, draws: int,
-    ) -> dict[tuple[str, str], tuple[float, float, Array, Array]]:  # fmt: skip
+        self,
+        metrics: list[str],
+        targets: list[str],
+        theta: Array,
+        weights: Array,
+        rng: np.random.Generator,
+        draws: int,
+    ) -> dict[tuple[str, str], tuple[float, float, Array, Array]]:
         again = systematic(weights, draws, rng)
         rng.shuffle(again)
         alike = np.full(draws, 1 / draws)

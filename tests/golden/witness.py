@@ -383,9 +383,12 @@ def ways_of_marks(c: int, n: int, judge: Array) -> list[Array]:
     for t in range(n + 1):
         terms = [
             np.log(comb(c, i) * comb(n - c, t - i))
-            + i * s + (t - i) * s1 + (c - i) * f + (n - c - t + i) * f1
+            + i * s
+            + (t - i) * s1
+            + (c - i) * f
+            + (n - c - t + i) * f1
             for i in range(max(0, t - n + c), min(c, t) + 1)
-        ]  # fmt: skip
+        ]
         found.append(special.logsumexp(terms, axis=0))
     return found
 
@@ -534,10 +537,16 @@ class Answer:
 
 
 def answers(
-    models: list[Any], metrics: list[str], targets: list[str], seed: int = 1, power: int = 14,
-    draws: int = 25000, scrambles: int = 8, components: int = 3,
+    models: list[Any],
+    metrics: list[str],
+    targets: list[str],
+    seed: int = 1,
+    power: int = 14,
+    draws: int = 25000,
+    scrambles: int = 8,
+    components: int = 3,
     family_prior: list[float] | None = None,
-) -> tuple[dict[tuple[str, str], Answer], Answer, list[float]]:  # fmt: skip
+) -> tuple[dict[tuple[str, str], Answer], Answer, list[float]]:
     """Statistics by (system, metric, target), log evidence, and effective shares of points.
 
     Several models are families, averaged by their evidence; by default equally probable.
@@ -608,9 +617,14 @@ def systematic(weights: Array, size: int, rng: np.random.Generator) -> NDArray[n
 
 
 def statistics(
-    model: Model, metrics: list[str], targets: list[str], theta: Array, weights: Array,
-    rng: np.random.Generator, draws: int,
-) -> dict[tuple[str, str], tuple[float, float, Array, Array]]:  # fmt: skip
+    model: Model,
+    metrics: list[str],
+    targets: list[str],
+    theta: Array,
+    weights: Array,
+    rng: np.random.Generator,
+    draws: int,
+) -> dict[tuple[str, str], tuple[float, float, Array, Array]]:
     """Mean, sd, values and their weights of one scramble."""
     again = systematic(weights, draws, rng)
     rng.shuffle(again)
@@ -679,9 +693,12 @@ def end_moments(metric: str, a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def given_points(
-    model: Model, metrics: list[str], targets: list[str], theta: Array,
+    model: Model,
+    metrics: list[str],
+    targets: list[str],
+    theta: Array,
     effects: Array | None,
-) -> dict[tuple[str, str], tuple[Array, Array]]:  # fmt: skip
+) -> dict[tuple[str, str], tuple[Array, Array]]:
     """Mean and variance of each mean over questions at every point, where they are closed."""
     pieces: list[dict[tuple[str, str], tuple[Array, Array]]] = []
     for start in range(0, len(theta), 4000):
@@ -695,17 +712,21 @@ def given_points(
 
 
 def _given(
-    model: Model, metrics: list[str], targets: list[str], theta: Array,
+    model: Model,
+    metrics: list[str],
+    targets: list[str],
+    theta: Array,
     effects: Array | None,
-) -> dict[tuple[str, str], tuple[Array, Array]]:  # fmt: skip
+) -> dict[tuple[str, str], tuple[Array, Array]]:
     (own, judge), points = model.split(theta), len(theta)
     found: dict[tuple[str, str], tuple[Array, Array]] = {}
     if model.law == "complete":
         p = special.expit(own["p"][:, 0])
         return {
             (metric, target): (value(metric, p), np.zeros(points))
-            for metric in metrics for target in targets
-        }  # fmt: skip
+            for metric in metrics
+            for target in targets
+        }
     offset = full_offsets(model, own, effects, points)
     sums = {metric: [np.zeros(points), np.zeros(points)] for metric in metrics}
     each = {metric: np.zeros((points, 0)) for metric in metrics}
@@ -732,8 +753,9 @@ def _given(
                 found[metric, "population"] = bootstrapped(each[metric], squares[metric])
             elif model.law != "none" and (not model.weighted or model.rows.shape[1]):
                 found[metric, "population"] = (
-                    population(model, metric, own, offset, effects), np.zeros(points)
-                )  # fmt: skip
+                    population(model, metric, own, offset, effects),
+                    np.zeros(points),
+                )
         if "new_groups" in targets:
             found[metric, "new_groups"] = (new_groups(model, metric, own), np.zeros(points))
     return found
@@ -784,9 +806,13 @@ def new_groups(model: Model, metric: str, own: dict[str, Array]) -> Array:
 
 
 def sampled_values(
-    model: Model, metrics: list[str], targets: list[str], theta: Array,
-    effects: Array | None, rng: np.random.Generator,
-) -> dict[tuple[str, str], Array]:  # fmt: skip
+    model: Model,
+    metrics: list[str],
+    targets: list[str],
+    theta: Array,
+    effects: Array | None,
+    rng: np.random.Generator,
+) -> dict[tuple[str, str], Array]:
     """One draw of everything at every point."""
     found: dict[tuple[str, str], list[Array]] = {}
     for start in range(0, len(theta), 4000):

@@ -128,9 +128,11 @@ def test_guessers_in_pymc_agree_with_the_closed_form_and_a_wrong_one_is_caught()
     sampled = bk.models.sample_random_baseline(50, {2: 30, 4: 20}, t=8, draws=5000, rng=2)
     chances = [0.5] * 30 + [0.25] * 20
     for options, verdict in (
-        ({}, "agree"), ({"guess": np.add(chances, 0.01)}, "disagree"), ({"t": 10}, "disagree"),
+        ({}, "agree"),
+        ({"guess": np.add(chances, 0.01)}, "disagree"),
+        ({"t": 10}, "disagree"),
         ({"correlation": 0.1}, "disagree"),
-    ):  # fmt: skip
+    ):
         arguments = {"n": 50, "guess": chances, "t": 8} | options
         exact = bk.guessing.random_baseline_distribution(**arguments, rng=1)
         verified = bk.verify(exact, sampled, alpha=FALSE_ALARM)

@@ -163,8 +163,10 @@ def cells(data):
 
 def totals(data):
     """Counts by category over everything, then the missing ones."""
-    return [*data.dataset["count"].sum(("system", "question")).values.tolist(),
-            int(data.dataset["missing"].sum())]  # fmt: skip
+    return [
+        *data.dataset["count"].sum(("system", "question")).values.tolist(),
+        int(data.dataset["missing"].sum()),
+    ]
 
 
 def refused(call, *words):
@@ -222,8 +224,11 @@ def inspect_samples(path):
 
 
 def tau_run(task, trial, reward, instruction=None):
-    info = {"task": {"instruction": instruction or f"do {task}"}, "source": "user",
-            "reward_info": {"reward": reward, "info": {}, "actions": []}}  # fmt: skip
+    info = {
+        "task": {"instruction": instruction or f"do {task}"},
+        "source": "user",
+        "reward_info": {"reward": reward, "info": {}, "actions": []},
+    }
     traj = [{"role": "user", "content": "hello"}]
     return {"task_id": task, "reward": reward, "info": info, "traj": traj, "trial": trial}
 

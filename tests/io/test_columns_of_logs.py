@@ -37,8 +37,9 @@ def test_several_tasks_are_groups(tmp_path):
         copy.write_text(log.read_text() + end)
     data = bk.load(sorted(tmp_path.glob("*.jsonl")))
     assert {name.split("/")[0]: group for name, group in groups(data).items()} == {
-        "one": "one", "two": "two",
-    }  # fmt: skip
+        "one": "one",
+        "two": "two",
+    }
     assert "group = 'task'" in data.card()
     single = data.sel(group="one")
     assert single.successes.values.tolist() == bk.load(log).successes.values.tolist()

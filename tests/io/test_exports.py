@@ -25,8 +25,10 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def compared():
-    runs = {name: [[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, number % 2]] for number, name in
-            enumerate(HOSTILE)}  # fmt: skip
+    runs = {
+        name: [[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, number % 2]]
+        for number, name in enumerate(HOSTILE)
+    }
     return bk.compare(bk.evaluate(runs, ["pass@1,2", "pass^8"], pooling="complete", rng=1))
 
 
@@ -105,8 +107,9 @@ def test_everything_that_a_result_cites_has_an_entry() -> None:
     from bayesatk.results.citations import citations
 
     data = [[1, 0, 1, 1], [0, 0, 1, 0]]
-    words = [f"{name}2" if name[-1] in "@^" else name for name in FAMILIES
-             if not name.startswith("plur")]  # fmt: skip
+    words = [
+        f"{name}2" if name[-1] in "@^" else name for name in FAMILIES if not name.startswith("plur")
+    ]
     words = [f"{word}:0.5" if word.startswith("g-") else word for word in words]
     for pooling in ("none", "partial", "complete"):
         fit = bk.guessing.random_baseline(

@@ -975,8 +975,9 @@ def test_kinds_of_questions_are_told_also_where_rows_are_missing(tmp_path) -> No
     rows = [
         f"{model},{language},i{item},{number},{number % 2}"
         for model, language in product("ab", ("en", "de", "sw"))
-        for item in range(20) for number in range(3)
-    ]  # fmt: skip
+        for item in range(20)
+        for number in range(3)
+    ]
     kept = [row for row in rows if rng.random() > 0.15]
     path = tmp_path / "runs.csv"
     path.write_text("\n".join(["model,language,item,number,correct", *kept]))
@@ -990,8 +991,14 @@ def test_kinds_of_questions_are_told_also_where_rows_are_missing(tmp_path) -> No
 ])  # fmt: skip
 def test_suites_with_the_same_ids_are_not_pooled_in_silence(tmp_path, sizes, trials, run):
     rng = np.random.default_rng(7)
-    rows = [f"{model},s{suite},{question},1" for model in "ab" for suite, size in enumerate(sizes)
-            for question in range(size) for _ in range(trials) if rng.random() < run]  # fmt: skip
+    rows = [
+        f"{model},s{suite},{question},1"
+        for model in "ab"
+        for suite, size in enumerate(sizes)
+        for question in range(size)
+        for _ in range(trials)
+        if rng.random() < run
+    ]
     path = written(tmp_path / "runs.csv", "  ".join(["model,part,id,correct", *rows]))
     data = bk.load(path, columns={"question": ["part", "id"]}, missing="ignore")
     assert data.dataset.sizes["question"] == sum(sizes)
@@ -1035,8 +1042,11 @@ def test_scores_that_are_rounded_in_the_remedy_do_not_loop(tmp_path, ending):
     """It proposed 0.93 for .9299999, which is none of the outcomes, for ever."""
     frame = pd.DataFrame({"question": [*"aaaabbbb"], "score": [0, 0.9299999, 1 / 3, 1] * 2})
     path = tmp_path / f"runs.{ending}"
-    {"csv": lambda: frame.to_csv(path, index=False), "parquet": lambda: frame.to_parquet(path),
-     "jsonl": lambda: written(path, frame.to_dict("records"))}[ending]()  # fmt: skip
+    {
+        "csv": lambda: frame.to_csv(path, index=False),
+        "parquet": lambda: frame.to_parquet(path),
+        "jsonl": lambda: written(path, frame.to_dict("records")),
+    }[ending]()
     message = refused(lambda: bk.load(path), "not one of 0, 1.*scores='numbers'")
     scores = remedy(message.partition("another score: ")[2], "scores")  # all of them at once
     scores = {value: float(value) if score == "FILL" else score for value, score in scores.items()}
@@ -1047,8 +1057,17 @@ def test_scores_that_are_rounded_in_the_remedy_do_not_loop(tmp_path, ending):
 
 
 def test_marks_beside_rewards_are_proposed_and_a_rule_for_the_rewards(tmp_path):
-    rows = [{"example_id": n, "prompt": f"p{n}", "completion": "x", "reward": 0.3 * n,
-             "correct": float(n == 1), "style": 0.5} for n in range(4)]  # fmt: skip
+    rows = [
+        {
+            "example_id": n,
+            "prompt": f"p{n}",
+            "completion": "x",
+            "reward": 0.3 * n,
+            "correct": float(n == 1),
+            "style": 0.5,
+        }
+        for n in range(4)
+    ]
     path = written(tmp_path / "results.jsonl", rows)
     message = refused(lambda: bk.load(path), "Marks of 0 and 1 alone are of: scorer='correct'")
     assert totals(bk.load(path, scorer=remedy(message, "scorer"))) == [3, 1, 0]
@@ -1203,11 +1222,17 @@ def runs_with_times(systems="ab", questions=6, trials=4):
     """Rows of trials that are not numbered, each with a time of its own."""
     rng = np.random.default_rng(7)
     return [
-        {"model": system, "task": f"q{question}", "seconds": round(float(rng.random()), 5),
-         "reply": "yes" if mark else "no", "passed": mark}
-        for system in systems for question in range(questions)
+        {
+            "model": system,
+            "task": f"q{question}",
+            "seconds": round(float(rng.random()), 5),
+            "reply": "yes" if mark else "no",
+            "passed": mark,
+        }
+        for system in systems
+        for question in range(questions)
         for mark in rng.integers(0, 2, trials).tolist()
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("copied", [slice(0, 3), slice(0, None)])
@@ -1232,9 +1257,14 @@ def test_equal_rows_of_trials_that_nothing_tells_apart_are_trials(tmp_path):
     for frame in (marks, table.round(1), marks.assign(prompt="Is it " + table["task"] + "?")):
         rows = frame.to_dict("records")
         assert int(bk.load(written(tmp_path / "runs.jsonl", rows)).trials.sum()) == 48
-    answers = [{"task": f"q{number // 4}", "passed": int(number % 4 < 2),
-                "final": number // 4 if number % 4 < 2 else 90 + number}
-               for number in range(60)]  # fmt: skip
+    answers = [
+        {
+            "task": f"q{number // 4}",
+            "passed": int(number % 4 < 2),
+            "final": number // 4 if number % 4 < 2 else 90 + number,
+        }
+        for number in range(60)
+    ]
     assert int(bk.load(written(tmp_path / "answers.jsonl", answers)).trials.sum()) == 60
 
 
@@ -1248,8 +1278,11 @@ def test_a_row_of_several_trials_that_is_there_twice_is_a_copy(tmp_path):
 
 
 def test_names_with_signs_and_samples_that_number_the_trials(tmp_path):
-    rows = [{"Task": task, "Attempt #": number, "Correct?": mark, "Seconds": 1.0}
-            for task in "ab" for number, mark in enumerate((1, 0, 0))]  # fmt: skip
+    rows = [
+        {"Task": task, "Attempt #": number, "Correct?": mark, "Seconds": 1.0}
+        for task in "ab"
+        for number, mark in enumerate((1, 0, 0))
+    ]
     path = tmp_path / "sheet.csv"
     pd.DataFrame(rows).to_csv(path, index=False)
     used = "question = column 'Task', trial = column 'Attempt #', outcome = column 'Correct?'"
@@ -1264,8 +1297,16 @@ def test_names_with_signs_and_samples_that_number_the_trials(tmp_path):
 
 
 def test_copies_of_numbered_rows_are_not_blamed_on_another_column(tmp_path):
-    rows = [{"task": task, "attempt": number, "reviewer": "AB"[(number + len(task)) % 2],
-             "passed": number % 2} for task in ("a", "bb") for number in range(4)]  # fmt: skip
+    rows = [
+        {
+            "task": task,
+            "attempt": number,
+            "reviewer": "AB"[(number + len(task)) % 2],
+            "passed": number % 2,
+        }
+        for task in ("a", "bb")
+        for number in range(4)
+    ]
     path = tmp_path / "reviewed.csv"
     pd.DataFrame([*rows, *rows[:3]]).to_csv(path, index=False)
     message = refused(lambda: bk.load(path), "3 rows equal an earlier one in every column")
@@ -1275,8 +1316,17 @@ def test_copies_of_numbered_rows_are_not_blamed_on_another_column(tmp_path):
 
 @pytest.mark.parametrize("columns", [None, {"outcome": "tests_passed"}])
 def test_points_of_totals_that_vary_are_no_scores(tmp_path, columns):
-    rows = [{"model": "m", "task": f"q{q}", "seed": t, "tests_passed": (q * t) % 3,
-             "tests_total": 2 + 10 * (q % 2)} for q in range(6) for t in range(3)]  # fmt: skip
+    rows = [
+        {
+            "model": "m",
+            "task": f"q{q}",
+            "seed": t,
+            "tests_passed": (q * t) % 3,
+            "tests_total": 2 + 10 * (q % 2),
+        }
+        for q in range(6)
+        for t in range(3)
+    ]
     path = written(tmp_path / "points.jsonl", rows)
     message = refused(
         lambda: bk.load(path, columns=columns, scores="numbers"), "tests_passed / tests_total"
@@ -1290,8 +1340,11 @@ def test_points_of_totals_that_vary_are_no_scores(tmp_path, columns):
 
 def test_numbers_do_not_depend_on_the_order_of_rows(tmp_path):
     """More numbers than levels: each is rounded to one of two, whatever the order of rows."""
-    rows = [{"task": f"q{q:02}", "trial": t, "score": round((q * 37 + t * 101) % 997 / 997, 4)}
-            for q in range(40) for t in range(5)]  # fmt: skip
+    rows = [
+        {"task": f"q{q:02}", "trial": t, "score": round((q * 37 + t * 101) % 997 / 997, 4)}
+        for q in range(40)
+        for t in range(5)
+    ]
     tables = (rows, rows[::-1], sorted(rows, key=lambda row: row["score"]))
     paths = [written(tmp_path / f"{n}.jsonl", table) for n, table in enumerate(tables)]
     levels = [bk.load(path, scores="numbers").dataset["count"] for path in paths]
@@ -1301,8 +1354,12 @@ def test_numbers_do_not_depend_on_the_order_of_rows(tmp_path):
 
 def test_a_column_of_seconds_is_not_silently_better_when_higher(tmp_path):
     rng = np.random.default_rng(3)
-    rows = [{"system": system, "question": f"q{q}", "trial": t, "latency_s": rng.gamma(3, 2)}
-            for system in "ab" for q in range(12) for t in range(4)]  # fmt: skip
+    rows = [
+        {"system": system, "question": f"q{q}", "trial": t, "latency_s": rng.gamma(3, 2)}
+        for system in "ab"
+        for q in range(12)
+        for t in range(4)
+    ]
     path = written(tmp_path / "runs.jsonl", rows)
     asked = (path, "--column", "outcome=latency_s", "--score", "numbers")
     printed = run("evaluate", *asked, "--seed", 1).output
@@ -1411,10 +1468,13 @@ def test_the_order_of_retries_is_no_evidence(tmp_path):
 
 def test_ids_that_suites_of_one_system_share_are_refused_and_told_apart(tmp_path):
     for suite in ("alpha", "beta"):
-        written(tmp_path / suite / "results.jsonl", [
-            {"state": {"ok": q == 0}, "item": {"item_id": q, "prompt": f"{suite} {q}"}}
-            for q in range(2)
-        ])  # fmt: skip
+        written(
+            tmp_path / suite / "results.jsonl",
+            [
+                {"state": {"ok": q == 0}, "item": {"item_id": q, "prompt": f"{suite} {q}"}}
+                for q in range(2)
+            ],
+        )
     columns = {"question": "item.item_id", "outcome": "state.ok"}
     one_system = {"m": [tmp_path / suite / "results.jsonl" for suite in ("alpha", "beta")]}
     both = ("alpha/results", "beta/results")
@@ -1444,9 +1504,11 @@ def test_a_folder_of_runs_for_each_system_is_read_by_the_first_remedy(tmp_path):
 
 def test_lists_of_resolved_ids(tmp_path):
     """The experiments repository of SWE-bench: ids by what became of each."""
-    path = written(tmp_path / "20240402_agent" / "results.json",
-                   '{"no_generation": ["o-3"], "generated": ["o-1", "o-2"], "no_logs": [],'
-                   ' "applied": ["o-1", "o-2"], "resolved": ["o-1"]}')  # fmt: skip
+    path = written(
+        tmp_path / "20240402_agent" / "results.json",
+        '{"no_generation": ["o-3"], "generated": ["o-1", "o-2"], "no_logs": [],'
+        ' "applied": ["o-1", "o-2"], "resolved": ["o-1"]}',
+    )
     data, message = told(path, {})
     assert "1 of 3 trials have an empty output" in message
     assert data.systems == ["20240402_agent"]
@@ -1483,10 +1545,11 @@ PACKINGS = {"": bytes, ".gz": gzip.compress, ".zst": compress}
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_compressed_tables_and_logs_are_as_if_they_were_not(tmp_path, ending):
     files = {
-        "runs.csv": LOGS / "tables" / "long.csv", "lists.jsonl": LOGS / "tables" / "lists.jsonl",
+        "runs.csv": LOGS / "tables" / "long.csv",
+        "lists.jsonl": LOGS / "tables" / "lists.jsonl",
         "out.json": LOGS / "records" / "others" / "promptfoo.json",
         "humaneval.jsonl": LOGS / "code" / "humaneval.jsonl_results.jsonl",
-    }  # fmt: skip
+    }
     for name, file in files.items():
         path, plain = tmp_path / f"{name}{ending}", tmp_path / name
         plain.write_bytes(file.read_bytes())
@@ -1525,9 +1588,10 @@ def test_a_dash_is_standard_input(read, ending, monkeypatch, tmp_path):
     packed = io.BytesIO(PACKINGS[ending](b"task,passed\na,1\na,0\nb,1\n"))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(packed))
     data = {
-        "load": bk.load, "inspect_source": lambda dash: bk.checks.inspect_source(dash).data,
+        "load": bk.load,
+        "inspect_source": lambda dash: bk.checks.inspect_source(dash).data,
         "convert": lambda dash: bk.load(bk.convert(dash, tmp_path / "runs.csv")),
-    }[read]("-")  # fmt: skip
+    }[read]("-")
     assert cells(data) == "a 1/2, b 1/1"
 
 
@@ -1540,15 +1604,26 @@ def test_the_shell_proposes_options_for_systems_in_several_columns(tmp_path):
     wide = "task_id,base_correct,tuned_correct,base_time  t0,1,True,.25  t1,0,True,1.25"
     for content, systems in (
         (factors, ["careful / basic", "careful / tools", "hasty / basic", "hasty / tools"]),
-        (wide, ["base_correct", "tuned_correct"]), (COUNTS, ["alpha", "beta"]),
-    ):  # fmt: skip
+        (wide, ["base_correct", "tuned_correct"]),
+        (COUNTS, ["alpha", "beta"]),
+    ):
         report = run("doctor", written(path, content)).stdout
         command = re.search("^ +bayesatk (doctor .*)", report, re.MULTILINE)
         printed = succeeded(*shlex.split(command[1]))
         assert f"{len(systems)} systems" in printed
     written(path, factors)
-    succeeded("convert", path, "-o", table, "--where", "profile=careful", "--column",
-              "system=harness", "--ignore", "seed")  # fmt: skip
+    succeeded(
+        "convert",
+        path,
+        "-o",
+        table,
+        "--where",
+        "profile=careful",
+        "--column",
+        "system=harness",
+        "--ignore",
+        "seed",
+    )
     assert bk.load(table).systems == ["basic", "tools"]
 
 
@@ -1570,8 +1645,10 @@ def test_doctor_says_how_many_rows_it_read(tmp_path):
 @pytest.mark.parametrize(("name", "nearest"), [("skorer", "Did you mean scorer?"), ("zzz", "")])
 def test_an_unknown_argument_is_one_line_with_the_nearest_name(tmp_path, name, nearest):
     path = written(tmp_path / "runs.csv", "task,passed  a,1")
-    for call in (lambda: bk.load(path, **{name: 1}),
-                 lambda: bk.convert(path, tmp_path / "o.csv", **{name: 1})):  # fmt: skip
+    for call in (
+        lambda: bk.load(path, **{name: 1}),
+        lambda: bk.convert(path, tmp_path / "o.csv", **{name: 1}),
+    ):
         with pytest.raises(TypeError) as error:
             call()
         message = str(error.value)
@@ -1582,11 +1659,14 @@ def test_an_unknown_argument_is_one_line_with_the_nearest_name(tmp_path, name, n
 
 def test_the_options_of_tables_run_as_they_are_on_the_page(tmp_path, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text(encoding="utf8")
-    (block,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-                if "where=" in block)  # fmt: skip
-    written(tmp_path / "runs.csv",
-            "profile,harness,task,attempt,answer,passed  careful,plain,a,0,x,1"
-            "  careful,tool,a,1,y,1  hasty,plain,a,2,x,0  hasty,tool,a,3,y,0")  # fmt: skip
+    (block,) = (
+        block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "where=" in block
+    )
+    written(
+        tmp_path / "runs.csv",
+        "profile,harness,task,attempt,answer,passed  careful,plain,a,0,x,1"
+        "  careful,tool,a,1,y,1  hasty,plain,a,2,x,0  hasty,tool,a,3,y,0",
+    )
     written(tmp_path / "suites" / "easy" / "runs.csv", "item_id,passed  1,0  2,1")
     written(tmp_path / "suites" / "hard" / "runs.csv", "item_id,passed  1,0  2,0")
     monkeypatch.chdir(tmp_path)
@@ -1598,15 +1678,19 @@ def test_the_options_of_tables_run_as_they_are_on_the_page(tmp_path, monkeypatch
     exec(block, {"bk": SimpleNamespace(load=load)})
     assert [cells(data) for data in loaded] == [
         "careful / plain: a 1/1; careful / tool: a 1/1; hasty / plain: a 0/1; hasty / tool: a 0/1",
-        "a 2/2", "a 2/4", "easy / 1 0/1, easy / 2 1/1, hard / 1 0/1, hard / 2 0/1",
-    ]  # fmt: skip
+        "a 2/2",
+        "a 2/4",
+        "easy / 1 0/1, easy / 2 1/1, hard / 1 0/1, hard / 2 0/1",
+    ]
     assert "'answer'" not in loaded[2].card()
 
 
 def test_earlier_trials_that_lack_some_questions_are_noted(tmp_path):
     rows = [f"q{q},{t},{(q + t) % 2}" for q in range(6) for t in range(3)]
-    now, earlier = (written(tmp_path / f"{name}.csv", "  ".join(["task,attempt,passed", *some]))
-                    for name, some in (("now", rows), ("earlier", rows[:9])))  # fmt: skip
+    now, earlier = (
+        written(tmp_path / f"{name}.csv", "  ".join(["task,attempt,passed", *some]))
+        for name, some in (("now", rows), ("earlier", rows[:9]))
+    )
     fit = bk.evaluate(bk.load(now), "pass@1", prior_trials=bk.load(earlier), rng=1)
     assert any("3 of 6 questions have none (first: 'q3')" in note for note in fit.notes)
     printed = succeeded("evaluate", now, "-m", "pass@1", "--seed", 1, "--prior-trials", earlier)
@@ -1652,16 +1736,19 @@ def test_a_first_file_with_right_marks_alone_tells_how_wrong_ones_are_written(
 
 @pytest.mark.parametrize("marks", [(0, 1), ([0, 1, 1], [1, 0, 0])])
 def test_marks_by_question_in_an_object_of_each_system_are_read_as_proposed(tmp_path, marks):
-    rows = [{"model": model, "results": {f"q{q}": marks[(q + n) % 2] for q in range(4)}}
-            for n, model in enumerate("AB")]  # fmt: skip
+    rows = [
+        {"model": model, "results": {f"q{q}": marks[(q + n) % 2] for q in range(4)}}
+        for n, model in enumerate("AB")
+    ]
     path = written(tmp_path / "models.json", json.dumps(rows))
     records = remedy(told(path, {})[1], "records")
     expected = "; ".join(
         f"{model}: "
-        + ", ".join(f"q{q} {np.sum(own)}/{np.size(own)}"
-                    for q in range(4) for own in [marks[(q + n) % 2]])
+        + ", ".join(
+            f"q{q} {np.sum(own)}/{np.size(own)}" for q in range(4) for own in [marks[(q + n) % 2]]
+        )
         for n, model in enumerate("AB")
-    )  # fmt: skip
+    )
     assert cells(bk.load(path, records=records)) == expected
 
 

@@ -29,8 +29,10 @@ def attacked(tmp_path_factory):
     paths = os.pathsep.join([str(script.parents[2]), str(Path(bk.__file__).parents[1])])
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(script), str(tmp_path_factory.mktemp("hostile"))],
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return {row["attack"]: row for row in map(json.loads, done.stdout.splitlines())}
 
@@ -122,10 +124,12 @@ def test_parquet_is_read_as_it_was_whatever_its_groups_and_encodings(tmp_path) -
     size = 5000
     frame = pd.DataFrame(
         {
-            "system": rng.choice(["b", "a"], size), "question": rng.integers(0, 700, size),
-            "trial": np.arange(size), "outcome": rng.integers(0, 2, size).astype(float),
+            "system": rng.choice(["b", "a"], size),
+            "question": rng.integers(0, 700, size),
+            "trial": np.arange(size),
+            "outcome": rng.integers(0, 2, size).astype(float),
         }
-    )  # fmt: skip
+    )
     frame["question"] = "q" + frame["question"].astype(str)
     frame["answer"] = np.where(frame["outcome"] == 1, "=y", "x")
     unknown = rng.random(size) < 0.1
@@ -135,15 +139,27 @@ def test_parquet_is_read_as_it_was_whatever_its_groups_and_encodings(tmp_path) -
     texts = ["system", "question", "answer"]
     delta = {"use_dictionary": False, "column_encoding": dict.fromkeys(texts, "DELTA_BYTE_ARRAY")}
     plain = pa.Table.from_pandas(frame)
-    large = plain.cast(pa.schema([(f.name, pa.large_string() if f.name in texts else f.type)
-                                  for f in plain.schema]))  # fmt: skip
-    coded = pa.table({name: plain[name].dictionary_encode() if name in texts else plain[name]
-                      for name in plain.column_names})  # fmt: skip
+    large = plain.cast(
+        pa.schema(
+            [(f.name, pa.large_string() if f.name in texts else f.type) for f in plain.schema]
+        )
+    )
+    coded = pa.table(
+        {
+            name: plain[name].dictionary_encode() if name in texts else plain[name]
+            for name in plain.column_names
+        }
+    )
     path = tmp_path / "runs.parquet"
     for table, written in (
-        (plain, {}), (plain, {"row_group_size": 77}), (plain, {"use_dictionary": False}),
-        (plain, delta), (plain, {"dictionary_pagesize_limit": 64}), (large, {}), (coded, {}),
-    ):  # fmt: skip
+        (plain, {}),
+        (plain, {"row_group_size": 77}),
+        (plain, {"use_dictionary": False}),
+        (plain, delta),
+        (plain, {"dictionary_pagesize_limit": 64}),
+        (large, {}),
+        (coded, {}),
+    ):
         pq.write_table(table, path, **written)
         data = bk.load(path, **options)
         assert data.sha256() == expected.sha256()

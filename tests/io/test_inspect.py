@@ -37,9 +37,13 @@ other_target = with_fields({"target": "17"}, "divide", 2)
 def test_an_id_stands_for_one_content_within_a_log(tmp_path, build, change):
     path = build(tmp_path / ("log.eval" if build is edited else "log.json"), change)
     refused(
-        lambda: bk.load(path), r"^log\.", "'divide'", "trial 2", "question_key='content'",
+        lambda: bk.load(path),
+        r"^log\.",
+        "'divide'",
+        "trial 2",
+        "question_key='content'",
         "question_key='unchecked'",
-    )  # fmt: skip
+    )
     assert only(bk.load(path, question_key="unchecked"))["divide"] == (3, 1, 0)
     questions = only(bk.load(path, question_key="content"))
     mine = {label: row for label, row in questions.items() if label.startswith("divide#")}
@@ -123,9 +127,13 @@ def test_labels_of_questions_of_several_tasks_do_not_collide(tmp_path):
 def test_an_id_is_text_or_a_whole_number(tmp_path, label):
     change = with_fields({"id": label}, "divide")
     refused(
-        lambda: bk.load(edited(tmp_path / "log.eval", change)), r"^log\.eval",
-        "text or a whole number", re.escape(repr(label)), "trial 5", "Write",
-    )  # fmt: skip
+        lambda: bk.load(edited(tmp_path / "log.eval", change)),
+        r"^log\.eval",
+        "text or a whole number",
+        re.escape(repr(label)),
+        "trial 5",
+        "Write",
+    )
 
 
 def test_1_and_text_1_are_not_silently_one_question(tmp_path):
@@ -203,8 +211,11 @@ def test_one_run_in_both_forms_is_refused(tmp_path):
         for same in ("error", "trials"):
             refused(
                 lambda source=source, same=same: bk.load(source, same_system=same),
-                "every trial must come once", "arithmetic_a.eval", "arithmetic_a.json", "leave",
-            )  # fmt: skip
+                "every trial must come once",
+                "arithmetic_a.eval",
+                "arithmetic_a.json",
+                "leave",
+            )
     again = edited(tmp_path / "again.eval", lambda record: None)  # other bytes, the same trials
     refused(lambda: bk.load([logs[0], again], same_system="trials"), "must come once")
 
@@ -212,9 +223,12 @@ def test_one_run_in_both_forms_is_refused(tmp_path):
 def test_a_retry_repeats_the_trials_of_its_log():
     logs = [INSPECT / "retried_1.eval", INSPECT / "retried_2.eval"]
     refused(
-        lambda: bk.load(logs, missing="ignore", same_system="trials"), "must come once",
-        r"retried_1\.eval", r"retried_2\.eval", "superseded",
-    )  # fmt: skip
+        lambda: bk.load(logs, missing="ignore", same_system="trials"),
+        "must come once",
+        r"retried_1\.eval",
+        r"retried_2\.eval",
+        "superseded",
+    )
 
 
 @pytest.mark.parametrize("build", [edited, as_document])
@@ -222,16 +236,22 @@ def test_two_runs_of_one_system_are_refused_or_further_trials(tmp_path, build):
     suffix = ".eval" if build is edited else ".json"
     logs = [build(tmp_path / f"run{n}{suffix}", **as_run(n)) for n in (1, 2)]
     refused(
-        lambda: bk.load(logs), "evaluated once", "'mockllm/alpha'", "run1", "run2",
-        "same_system='trials'", "name them",
-    )  # fmt: skip
+        lambda: bk.load(logs),
+        "evaluated once",
+        "'mockllm/alpha'",
+        "run1",
+        "run2",
+        "same_system='trials'",
+        "name them",
+    )
     data = bk.load(logs, same_system="trials")
     assert only(data)["divide"] == (6, 2, 0)
     assert "several logs of 'mockllm/alpha'" in data.card()
     named = counts(bk.load({"first": logs[0], "second": logs[1]}))
     assert {name: row["divide"] for name, row in named.items()} == {
-        "first": (3, 1, 0), "second": (3, 1, 0),
-    }  # fmt: skip
+        "first": (3, 1, 0),
+        "second": (3, 1, 0),
+    }
     assert totals(bk.load({"both": logs}, same_system="trials")) == [22, 26, 0]
     refused(lambda: bk.load({"both": logs}), "evaluated once")
 

@@ -59,8 +59,13 @@ def test_marks_of_two_scales_are_refused(tmp_path):
     path = edited(tmp_path / "beta.eval", as_numbers, source="arithmetic_b.eval")
     assert totals(bk.load(path)) == [12, 12, 0]
     logs = [INSPECT / "arithmetic_a.eval", path]
-    refused(lambda: bk.load(logs), "'[IC]' at .* is not one of 0, 1", r"arithmetic_a\.eval",
-            r"scores=\{.*'C': 1", r"scores=\{.*'I': 0")  # fmt: skip
+    refused(
+        lambda: bk.load(logs),
+        "'[IC]' at .* is not one of 0, 1",
+        r"arithmetic_a\.eval",
+        r"scores=\{.*'C': 1",
+        r"scores=\{.*'I': 0",
+    )
     assert totals(bk.load(logs, scores={"I": 0, "C": 1, 0: 0, 1: 1})) == [11, 13, 12, 12, 0]
 
     def half(record):
@@ -78,9 +83,12 @@ def test_other_scales_are_refused(tmp_path, value):
             record["scores"]["match"]["value"] = value
 
     refused(
-        lambda: bk.load(edited(tmp_path / "log.eval", change)), r"^log\.eval", "'divide'",
-        "trial 3", "scores=|Write every outcome",
-    )  # fmt: skip
+        lambda: bk.load(edited(tmp_path / "log.eval", change)),
+        r"^log\.eval",
+        "'divide'",
+        "trial 3",
+        "scores=|Write every outcome",
+    )
 
 
 @pytest.mark.parametrize("values", [(True, False), (1.0, 0.0), (1, 0.0), (1, False)])
@@ -111,9 +119,10 @@ def test_a_key_that_no_scorer_has_is_refused(name, policy):
     """Under missing="wrong" it would make every trial wrong."""
     path = INSPECT / "dict_score.eval"
     refused(
-        lambda: bk.load(path, scorer=name, missing=policy), "'aspects/a', 'aspects/b'",
+        lambda: bk.load(path, scorer=name, missing=policy),
+        "'aspects/a', 'aspects/b'",
         re.escape(repr(name)),
-    )  # fmt: skip
+    )
 
 
 def test_a_scorer_name_with_a_slash(tmp_path):
@@ -163,9 +172,13 @@ def test_equal_answers_with_different_marks(tmp_path):
     path = edited(tmp_path / "log.eval", conflicting)
     assert only(bk.load(path))["power"] == (3, 1, 0)
     refused(
-        lambda: bk.load(path, answers=True), r"^log\.eval", "'7'", "'power'",
-        "right 1 and wrong 3 times", "majority",
-    )  # fmt: skip
+        lambda: bk.load(path, answers=True),
+        r"^log\.eval",
+        "'7'",
+        "'power'",
+        "right 1 and wrong 3 times",
+        "majority",
+    )
     rules = bk.AnswerRules(conflict="majority")
     data = bk.load(path, answers=True, answer_rules=rules)
     assert only(data)["power"] == (3, 1, 0)
@@ -192,9 +205,15 @@ def with_gaps(record):
 def test_reasons_of_missing_marks_are_counted(tmp_path, build):
     path = build(tmp_path / ("log.eval" if build is edited else "log.json"), with_gaps)
     refused(
-        lambda: bk.load(path), "4 of 24 trials", "2 unscored", "1 errored", "1 invalidated",
-        "'divide', trial 1", "missing='ignore'", "missing='wrong'",
-    )  # fmt: skip
+        lambda: bk.load(path),
+        "4 of 24 trials",
+        "2 unscored",
+        "1 errored",
+        "1 invalidated",
+        "'divide', trial 1",
+        "missing='ignore'",
+        "missing='wrong'",
+    )
     data = bk.load(path, missing="ignore")
     assert only(data)["divide"] == (0, 0, 4)
     for words in ("2 unscored", "1 errored", "1 invalidated", r"1 trials of log.*limit \(token\)"):

@@ -122,8 +122,10 @@ def test_doubts_are_told(tmp_path):
     assert "Look at: a, b: 2 to 3 trials of a question" in report
     lines(path, [{"question": 1, "score": 0}, {"question": 2, "score": 1}])
     assert "each question was tried once" in str(bk.checks.inspect_source(path))
-    rows = [{"id": n, "system": "ab"[n % 2], "prompt": f"? {n // 4}", "score": n % 3 % 2}
-            for n in range(12)]  # fmt: skip
+    rows = [
+        {"id": n, "system": "ab"[n % 2], "prompt": f"? {n // 4}", "score": n % 3 % 2}
+        for n in range(12)
+    ]
     lines(path, rows)  # an id for each row, of three prompts
     report = str(bk.checks.inspect_source(path))
     assert "no question was tried by every system" in report
@@ -155,9 +157,11 @@ def test_numbered_trials_that_move_together_are_a_doubt(tmp_path) -> None:
     p = rng.uniform(0.3, 1.0, 60)[question]
     halved = p * np.where(trial % 2, 0.5, 1.0)
     runs = pd.DataFrame({"question": question, "trial": trial, "outcome": rng.binomial(1, halved)})
-    for table, words in ((runs, "trials with the same number succeed together"),
-                         (runs.drop(columns="trial"), ""),
-                         (runs.assign(outcome=rng.binomial(1, p)), "")):  # fmt: skip
+    for table, words in (
+        (runs, "trials with the same number succeed together"),
+        (runs.drop(columns="trial"), ""),
+        (runs.assign(outcome=rng.binomial(1, p)), ""),
+    ):
         table.to_csv(tmp_path / "runs.csv", index=False)
         doubts = "".join(map(str, bk.checks.inspect_source(tmp_path / "runs.csv").doubts))
         assert words in doubts
@@ -165,16 +169,30 @@ def test_numbered_trials_that_move_together_are_a_doubt(tmp_path) -> None:
 
 
 def test_columns_are_told_though_the_table_cannot_be_read(tmp_path):
-    rows = [{"task_id": f"t{n}", "model": "m", "prompt": f"p{n}", "style": n / 7,
-             "faithful": n % 2, "note": None, "infos": [1]} for n in range(6)]  # fmt: skip
+    rows = [
+        {
+            "task_id": f"t{n}",
+            "model": "m",
+            "prompt": f"p{n}",
+            "style": n / 7,
+            "faithful": n % 2,
+            "note": None,
+            "infos": [1],
+        }
+        for n in range(6)
+    ]
     path = lines(tmp_path / "r.jsonl", rows)
     report = bk.checks.inspect_source(path)
     assert report.error is not None
     assert report.columns == {
-        "task_id": ("question", "text, 6 different of 6"), "model": ("system", "m"),
-        "prompt": ("", "text, 6 different of 6"), "style": ("", "numbers from 0 to 0.714286"),
-        "faithful": ("marks?", "0, 1"), "note": ("", "nothing"), "infos": ("", "lists"),
-    }  # fmt: skip
+        "task_id": ("question", "text, 6 different of 6"),
+        "model": ("system", "m"),
+        "prompt": ("", "text, 6 different of 6"),
+        "style": ("", "numbers from 0 to 0.714286"),
+        "faithful": ("marks?", "0, 1"),
+        "note": ("", "nothing"),
+        "infos": ("", "lists"),
+    }
     assert "faithful  marks?" in str(report)
     report = bk.checks.inspect_source(path, columns={"outcome": "faithful"})
     assert report.columns["faithful"][0] == "outcome"
@@ -213,8 +231,11 @@ def test_each_proposal_is_followed_by_what_it_reads(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("question,a,b\nx,1,0\ny,1,1\nz,1,0\n")
     said = run("doctor", path).output.splitlines()
-    found = {said[n].split("wide.csv ")[1]: said[n + 1].strip() for n, line in enumerate(said)
-             if line.strip().startswith("bayesatk doctor")}  # fmt: skip
+    found = {
+        said[n].split("wide.csv ")[1]: said[n + 1].strip()
+        for n, line in enumerate(said)
+        if line.strip().startswith("bayesatk doctor")
+    }
     means = "a 100%, b 33% right"  # by hand
     assert found == {
         "--wide --column outcome=a,b": f"reads 3 questions x 1 trial x 2 systems: {means}",
@@ -224,8 +245,7 @@ def test_each_proposal_is_followed_by_what_it_reads(tmp_path):
     path.write_text("question,score\ny,0\nx,1\nx,-1\n")  # -1 may stand for no outcome
     _, proposal, reading = run("doctor", path).output.partition("1. If")[2].splitlines()[:3]
     command = shlex.split(proposal)
-    assert command[3:] == shlex.split(
-        "--score 0=0 --score 1=1 --score -1=missing --missing ignore")  # fmt: skip
+    assert command[3:] == shlex.split("--score 0=0 --score 1=1 --score -1=missing --missing ignore")
     assert reading.strip() == "reads 2 questions x 1 trial: 50% right"
     assert "1 outcomes missing" in succeeded(*command[1:])
 

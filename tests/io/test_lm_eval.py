@@ -99,10 +99,13 @@ def test_files_of_different_metrics_are_not_compared_unsaid(tmp_path):
 
 
 def test_older_rows_do_not_list_their_metrics(tmp_path):
-    rows = [{name: value for name, value in row.items() if name != "metrics"}
-            for row in genuine_rows()]  # fmt: skip
-    path, listed = (samples_file(tmp_path / name, each)
-                    for name, each in (("older", rows), ("newer", genuine_rows())))  # fmt: skip
+    rows = [
+        {name: value for name, value in row.items() if name != "metrics"} for row in genuine_rows()
+    ]
+    path, listed = (
+        samples_file(tmp_path / name, each)
+        for name, each in (("older", rows), ("newer", genuine_rows()))
+    )
     assert totals(bk.load(path)) == totals(bk.load(listed))
     for row in rows:
         del row["exact_match"]

@@ -78,10 +78,18 @@ def test_logs_of_repeats_are_read(tmp_path) -> None:
     rows = []
     for i, row in enumerate(PLAN):
         marks = pass_at_k(["c"], [[*row]])
-        rows.append({
-            "doc_id": i, "doc": {"text": i}, "target": "c", "resps": [[*row]],
-            "filtered_resps": [[*row]], "filter": "repeats", "metrics": list(marks), **marks,
-        })  # fmt: skip
+        rows.append(
+            {
+                "doc_id": i,
+                "doc": {"text": i},
+                "target": "c",
+                "resps": [[*row]],
+                "filtered_resps": [[*row]],
+                "filter": "repeats",
+                "metrics": list(marks),
+                **marks,
+            }
+        )
     path = tmp_path / "samples_letters_2026-11-21T13-15-25.700113.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     data = bk.load(path)

@@ -233,8 +233,17 @@ def test_options_that_are_none_are_refused(options):
 
 
 def test_a_told_format_that_is_not_the_files(tmp_path):
-    for kind in ("csv", "jsonl", "json", "parquet", "lm-eval", "evalplus", "human-eval",
-                 "tau-bench", "tau2-bench"):  # fmt: skip
+    for kind in (
+        "csv",
+        "jsonl",
+        "json",
+        "parquet",
+        "lm-eval",
+        "evalplus",
+        "human-eval",
+        "tau-bench",
+        "tau2-bench",
+    ):
         path = INSPECT / "arithmetic_a.eval"
         refused(lambda path=path, kind=kind: bk.load(path, format=kind), r"^arithmetic_a\.eval")
     path = CODE / "humaneval.jsonl_results.jsonl"

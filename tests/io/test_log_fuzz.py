@@ -102,24 +102,31 @@ def genuine(name):
         "eval": ("log.eval", (inspect / "shuffled.eval").read_bytes(), {}),
         "eval deflate": ("log.eval", (inspect / "deflate.eval").read_bytes(), {}),
         "eval scorers": (
-            "log.eval", (inspect / "two_scorers.eval").read_bytes(), {"scorer": "numeric"},
+            "log.eval",
+            (inspect / "two_scorers.eval").read_bytes(),
+            {"scorer": "numeric"},
         ),
         "inspect json": ("log.json", (inspect / "arithmetic_a.json").read_bytes(), {}),
         "lm-eval": (SAMPLES.name.format("gen"), Path(str(SAMPLES).format("gen")).read_bytes(), {}),
         "lm-eval choice": (
-            SAMPLES.name.format("choice"), Path(str(SAMPLES).format("choice")).read_bytes(),
+            SAMPLES.name.format("choice"),
+            Path(str(SAMPLES).format("choice")).read_bytes(),
             {"scorer": "acc"},
         ),
         "evalplus": (
-            "x_eval_results.json", (code / "evalplus_eval_results.json").read_bytes(),
+            "x_eval_results.json",
+            (code / "evalplus_eval_results.json").read_bytes(),
             {"scorer": "plus"},
         ),
         "evalplus old": (
-            "x_eval_results.json", (code / "evalplus_old_eval_results.json").read_bytes(),
+            "x_eval_results.json",
+            (code / "evalplus_old_eval_results.json").read_bytes(),
             {"scorer": "plus"},
         ),
         "human-eval": (
-            "x.jsonl_results.jsonl", (code / "humaneval.jsonl_results.jsonl").read_bytes(), {},
+            "x.jsonl_results.jsonl",
+            (code / "humaneval.jsonl_results.jsonl").read_bytes(),
+            {},
         ),
         "csv": ("table.csv", TABLE.encode(), {}),
         "tsv": ("table.tsv", TABLE.replace(",", "\t").encode(), {}),
@@ -132,7 +139,7 @@ def genuine(name):
         },
         "counts": ("counts.csv", b"id,n,c\na,4,1\nb,3,3\nc,2,0\n", {}),
         "counts jsonl": ("counts.jsonl", b'{"id":"a","n":4,"c":1}\n{"id":"b","n":3,"c":3}\n', {}),
-    }  # fmt: skip
+    }
     return files[name]
 
 
@@ -478,10 +485,16 @@ def test_documents_are_read_or_refused_as_at_once(how, chosen, text, window):
     if how == "damaged":
         place = chosen.draw(st.integers(0, len(text)))
         inserted = chosen.draw(st.sampled_from(list('[]{},:"\\-.0eE+tnN x\x00\x0b\xa0\ufeff')))
-        text = chosen.draw(st.sampled_from([
-            text[:place], text[:place] + text[place + 1 :], text[:place] + inserted + text[place:],
-            text + text,
-        ]))  # fmt: skip
+        text = chosen.draw(
+            st.sampled_from(
+                [
+                    text[:place],
+                    text[:place] + text[place + 1 :],
+                    text[:place] + inserted + text[place:],
+                    text + text,
+                ]
+            )
+        )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_stream, "_MIN_CHUNK", window)
         parsed = streamed(text)

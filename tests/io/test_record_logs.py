@@ -27,9 +27,11 @@ VERIFIERS = RECORDS / "verifiers" / "outputs"
 
 def read(path):
     text = path.read_text()
-    return [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else (
-        json.loads(text)
-    )  # fmt: skip
+    return (
+        [json.loads(line) for line in text.splitlines()]
+        if path.suffix == ".jsonl"
+        else (json.loads(text))
+    )
 
 
 def tally(marks):
@@ -227,8 +229,11 @@ def test_one_file_of_a_folder_is_told_by_its_content(case, tmp_path):
         for path_or_folder in files
         for file in ([path_or_folder] if path_or_folder.is_file() else path_or_folder.rglob("*"))
     ]
-    first = next(file for file in files if file.is_file() and kind_in_folder(file, file.parent)
-                 not in ("", "summary", "table"))  # fmt: skip
+    first = next(
+        file
+        for file in files
+        if file.is_file() and kind_in_folder(file, file.parent) not in ("", "summary", "table")
+    )
     path = shutil.copy(first, tmp_path / f"renamed{first.suffix}")
     scorer = {name: value for name, value in options.items() if name == "scorer"}
     alone = load_quietly(path, missing="ignore", **scorer)
@@ -247,10 +252,15 @@ def rollouts():
     marks = np.array([rng.permuted([1] * c + [0] * (8 - c)) for c in solved])
     requests = [(int(q), t) for t in range(8) for q in rng.permutation(100)]
     return solved, [
-        {"id": n // 8, "prompt": [{"content": f"what is {q}?"}], "completion": "done",
-         "answer": str(q), "reward": float(marks[q, t])}
+        {
+            "id": n // 8,
+            "prompt": [{"content": f"what is {q}?"}],
+            "completion": "done",
+            "answer": str(q),
+            "reward": float(marks[q, t]),
+        }
         for n, (q, t) in enumerate(requests)
-    ]  # fmt: skip
+    ]
 
 
 def test_ids_numbered_by_request_would_hide_what_is_hard(tmp_path):
@@ -259,8 +269,12 @@ def test_ids_numbered_by_request_would_hide_what_is_hard(tmp_path):
     path = tmp_path / "results.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     table = {"format": "jsonl", "columns": {"outcome": "reward"}}
-    refused(lambda: bk.load(path, **table), "'prompt'", "line 1 and line 2", "question=prompt|"
-            "'question': 'prompt'")  # fmt: skip
+    refused(
+        lambda: bk.load(path, **table),
+        "'prompt'",
+        "line 1 and line 2",
+        "question=prompt|'question': 'prompt'",
+    )
     by_prompt = {"outcome": "reward", "question": "prompt"}
     for options in ({}, {"format": "jsonl", "columns": by_prompt}):  # as verifiers, and as a table
         assert pass_at_4(bk.load(path, **options)) == pytest.approx(0.918, abs=5e-4)
@@ -381,8 +395,10 @@ def test_tries_that_harbor_superseded_are_left_out(tmp_path):
 
 def test_an_export_of_one_page_says_so(tmp_path):
     path = edited(tmp_path, "platforms/langfuse.json", lambda page: page["meta"].update(cursor="x"))
-    assert "CHECK: the export has 12 records and names a next page" in load_quietly(
-        path, missing="ignore").card()  # fmt: skip
+    assert (
+        "CHECK: the export has 12 records and names a next page"
+        in load_quietly(path, missing="ignore").card()
+    )
 
 
 def test_a_score_of_langfuse_from_two_sources(tmp_path):
@@ -392,8 +408,11 @@ def test_a_score_of_langfuse_from_two_sources(tmp_path):
 
     path = edited(tmp_path, "platforms/langfuse.json", change)
     refused(lambda: bk.load(path, missing="ignore"), "one value of a score", "API", "ANNOTATION")
-    path = edited(tmp_path, "platforms/langfuse.json",
-                  lambda page: [item.pop("scores") for item in page["data"]])  # fmt: skip
+    path = edited(
+        tmp_path,
+        "platforms/langfuse.json",
+        lambda page: [item.pop("scores") for item in page["data"]],
+    )
     refused(lambda: bk.load(path), "must have the field 'scores'")
 
 
@@ -471,8 +490,9 @@ def test_the_summary_of_a_job_holds_no_trials():
 
 def test_an_aggregate_names_the_rows(tmp_path):
     path = tmp_path / "sums.json"
-    path.write_text(json.dumps({"schema_version": "0.3.0", "model_info": {"id": "m"},
-                                "evaluation_results": []}))  # fmt: skip
+    path.write_text(
+        json.dumps({"schema_version": "0.3.0", "model_info": {"id": "m"}, "evaluation_results": []})
+    )
     refused(lambda: bk.load(path), "Give the .jsonl")
     shutil.copy(RECORDS / "every_eval_ever" / "sums_alpha.jsonl", tmp_path)
     data = bk.load(tmp_path, scorer="sums/exact_match")
@@ -483,9 +503,11 @@ def test_a_resumed_run_does_not_count_trials_twice(tmp_path):
     """A second results file that repeats the trials of the first, as tools do that resume."""
     run = RECORDS / "terminal_bench" / "run-alpha"
     for name in ("first", "resumed"):
-        shutil.copytree(run, tmp_path / name, ignore=lambda folder, names: [
-            name for name in names if Path(folder, name).is_dir()
-        ])  # fmt: skip
+        shutil.copytree(
+            run,
+            tmp_path / name,
+            ignore=lambda folder, names: [name for name in names if Path(folder, name).is_dir()],
+        )
     whole = read(run / "results.json")
     whole["id"] = "another"
     (tmp_path / "resumed" / "results.json").write_text(json.dumps(whole))
@@ -498,8 +520,11 @@ def test_trials_that_a_file_above_repeats_are_read_where_their_folder_is_named()
     run = RECORDS / "terminal_bench" / "run-alpha"
     assert load_quietly(run, missing="ignore").sources[0][0] == "results.json"
     (task,) = counts(load_quietly(run / "hello-world")).values()
-    marks = Counter(int(one["is_resolved"]) for one in read(run / "results.json")["results"]
-                    if one["task_id"] == "hello-world")  # fmt: skip
+    marks = Counter(
+        int(one["is_resolved"])
+        for one in read(run / "results.json")["results"]
+        if one["task_id"] == "hello-world"
+    )
     assert list(task.values()) == [(marks[0], marks[1], 0)]
 
 

@@ -30,11 +30,22 @@ def verifiers_run(folder, rows, **metadata):
     """Rollouts of (id, prompt, answer, reward), in the order of the file, and totals beside."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "results.jsonl"
-    path.write_text("".join(
-        json.dumps({"example_id": name, "prompt": prompt, "completion": "done", "answer": answer,
-                    "task": "default", "reward": float(reward)}) + "\n"
-        for name, prompt, answer, reward in rows
-    ))  # fmt: skip
+    path.write_text(
+        "".join(
+            json.dumps(
+                {
+                    "example_id": name,
+                    "prompt": prompt,
+                    "completion": "done",
+                    "answer": answer,
+                    "task": "default",
+                    "reward": float(reward),
+                }
+            )
+            + "\n"
+            for name, prompt, answer, reward in rows
+        )
+    )
     (folder / "metadata.json").write_text(json.dumps({"env_id": "e", "model": "m", **metadata}))
     return path
 
@@ -67,8 +78,10 @@ def test_what_was_asked_does_not_merge_or_split_questions(tmp_path, rows, read, 
 
 
 def test_ids_that_count_requests_are_passed_over(tmp_path):
-    rows = [(request // 2, f"p{n}", "a", n == 0) for request, (_, n) in enumerate(
-        (t, n) for t in range(2) for n in range(3))]  # fmt: skip
+    rows = [
+        (request // 2, f"p{n}", "a", n == 0)
+        for request, (_, n) in enumerate((t, n) for t in range(2) for n in range(3))
+    ]
     data = bk.load(verifiers_run(tmp_path, rows, **STATED))
     assert by_question(data) == [(0, 2, 0), (2, 0, 0), (2, 0, 0)]
 
@@ -125,8 +138,12 @@ def changed(path, *way, to):
 ])  # fmt: skip
 def test_trials_that_are_fewer_than_stated_are_noted(tmp_path, name, lose, words):
     folder = copied(name, tmp_path)
-    files = {"swe_bench": "org__alpha-4.1.run_1.json", "tau": "tau2.json",
-             "others": "promptfoo.json", "terminal_bench": "run-alpha"}  # fmt: skip
+    files = {
+        "swe_bench": "org__alpha-4.1.run_1.json",
+        "tau": "tau2.json",
+        "others": "promptfoo.json",
+        "terminal_bench": "run-alpha",
+    }
     source = folder / files.get(name, "")
     lose(folder)
     card = load_quietly(source, missing="ignore").card()
@@ -278,8 +295,15 @@ def test_one_split_of_helm_is_read_and_named(tmp_path):
 
 
 def test_numbers_of_tokens_are_no_marks(tmp_path):
-    spent = ("num_references", "num_train_trials", "inference_runtime", "training_co2_cost",
-             "finish_reason_unknown", "batch_size", "num_output_tokens")  # fmt: skip
+    spent = (
+        "num_references",
+        "num_train_trials",
+        "inference_runtime",
+        "training_co2_cost",
+        "finish_reason_unknown",
+        "batch_size",
+        "num_output_tokens",
+    )
     folder = helm_run(tmp_path, spent)
     message = refused(lambda: bk.load(folder, filter="test"), "one scorer must be chosen")
     assert "scorer='exact_match'" in message
@@ -338,8 +362,11 @@ OWN_RECORDS = {  # with the fields of formats whose records name no systems
 @pytest.mark.parametrize("field", ["model", "agent"])
 @pytest.mark.parametrize("form", OWN_RECORDS)
 def test_records_that_name_their_systems_are_no_log_that_would_pool_them(tmp_path, form, field):
-    rows = [OWN_RECORDS[form](task, mark) | {field: system}
-            for system, mark in (("m", 1), ("n", 0)) for task in "pq"]  # fmt: skip
+    rows = [
+        OWN_RECORDS[form](task, mark) | {field: system}
+        for system, mark in (("m", 1), ("n", 0))
+        for task in "pq"
+    ]
     is_document = form in ("tau-bench", "live-code-bench")
     path = tmp_path / ("own.json" if is_document else "own.jsonl")
 

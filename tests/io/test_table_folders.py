@@ -68,10 +68,14 @@ def test_without_a_system_column_files_are_systems_and_the_card_says_so(tmp_path
 @STREAMED
 def test_columns_that_disagree_are_refused(tmp_path, stream):
     first, second = TABLE[:6], TABLE[6:]
-    for number, renamed in enumerate([
-        second.rename(columns={"passed": "score"}), second.drop(columns="trial"),
-        second.drop(columns="system"), second.rename(columns={"system": "model"}),
-    ]):  # fmt: skip
+    for number, renamed in enumerate(
+        [
+            second.rename(columns={"passed": "score"}),
+            second.drop(columns="trial"),
+            second.drop(columns="system"),
+            second.rename(columns={"system": "model"}),
+        ]
+    ):
         folder = written(tmp_path / str(number), first=first, second=renamed)
         message = refused(lambda folder=folder: bk.load(folder, stream=stream), "second.csv")
         assert "columns" in message
@@ -84,8 +88,12 @@ def test_columns_that_disagree_are_refused(tmp_path, stream):
 def test_a_table_and_its_copy_do_not_count_twice(tmp_path, stream):
     plain = TABLE.drop(columns="trial")
     folder = written(tmp_path / "copy", results=plain, backup=plain[::-1])
-    refused(lambda: bk.load(folder, stream=stream), "question 'q0' of system", "backup.csv",
-            "further trials")  # fmt: skip
+    refused(
+        lambda: bk.load(folder, stream=stream),
+        "question 'q0' of system",
+        "backup.csv",
+        "further trials",
+    )
     both = [folder / "results.csv", folder / "backup.csv"]
     assert bk.load(both).trials.values.tolist() == [[4] * 3] * 2  # named, they are further trials
     numbered = written(tmp_path / "numbered", results=TABLE, backup=TABLE[::-1])
@@ -136,8 +144,11 @@ def test_counts_and_wide_tables_in_folders(tmp_path):
     assert counts(bk.load(folder)) == {"a": {"x": (3, 1, 0)}, "b": {"x": (1, 3, 0)}}
     twice = written(tmp_path / "twice", a=frame, b=frame[1:])
     refused(lambda: bk.load(twice), "system 'b'")
-    wide = written(tmp_path / "wide", x=pd.DataFrame({"id": ["x"], "a": [1], "b": [0]}),
-                   y=pd.DataFrame({"id": ["x"], "c": [1], "d": [1]}))  # fmt: skip
+    wide = written(
+        tmp_path / "wide",
+        x=pd.DataFrame({"id": ["x"], "a": [1], "b": [0]}),
+        y=pd.DataFrame({"id": ["x"], "c": [1], "d": [1]}),
+    )
     assert bk.load(wide, wide=True).systems == ["a", "b", "c", "d"]
 
 

@@ -30,8 +30,9 @@ def test_a_cell_may_hold_the_outcomes_of_all_trials(tmp_path, form):
 
 
 def test_lists_keep_answers():
-    table = pd.DataFrame({"id": ["x", "x"], "outcome": [[1, 0], [1, 1]],
-                          "said": [["4", "5"], ["4", "4"]]})  # fmt: skip
+    table = pd.DataFrame(
+        {"id": ["x", "x"], "outcome": [[1, 0], [1, 1]], "said": [["4", "5"], ["4", "4"]]}
+    )
     data = bk.tally(table, columns={"answer": "said"})
     assert cells(data) == "x 3/4"
     assert "answers" in data.card()
@@ -108,7 +109,7 @@ def test_nested_fields_of_parquet_are_those_of_json_lines(tmp_path, rows, delta,
     records = [
         {"task": {"id": name, "in.a": name * 2, "prompt": [name]}, "info": info, "run.no": n}
         for n, (name, info) in enumerate(rows)
-    ]  # fmt: skip
+    ]
     lines, path = tmp_path / "t.jsonl", tmp_path / "t.parquet"
     lines.write_text("".join(json.dumps(row) + "\n" for row in records))
     options = {"use_dictionary": False, "column_encoding": {"task.id": "DELTA_BYTE_ARRAY"}}
@@ -157,8 +158,10 @@ def test_converted_lists_are_a_row_for_each_trial(tmp_path):
 def test_of_records_under_two_keys_the_more_numerous_are_the_questions(
     tmp_path, record, columns, of_systems
 ):
-    marks = {"gpt": {"x": record[0], "y": record[0], "z": record[1]},
-             "o3": {"x": record[1], "y": record[1], "z": record[0]}}  # fmt: skip
+    marks = {
+        "gpt": {"x": record[0], "y": record[0], "z": record[1]},
+        "o3": {"x": record[1], "y": record[1], "z": record[0]},
+    }
     by_question = {name: {system: marks[system][name] for system in marks} for name in "xyz"}
     path = written_json(tmp_path / "a.json", {"results": marks if of_systems else by_question})
     data = bk.load(path, columns=columns)

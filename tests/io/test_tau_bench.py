@@ -19,13 +19,23 @@ pytestmark = QUIET
 
 def simulation(task, trial, reward, ended="user_stop"):
     judged = None if reward is None else {"reward": reward, "reward_basis": ["DB"]}
-    return {"id": f"{task}-{trial}", "task_id": task, "trial": trial, "reward_info": judged,
-            "termination_reason": ended, "messages": [{"role": "user"}]}  # fmt: skip
+    return {
+        "id": f"{task}-{trial}",
+        "task_id": task,
+        "trial": trial,
+        "reward_info": judged,
+        "termination_reason": ended,
+        "messages": [{"role": "user"}],
+    }
 
 
 def tau2(simulations, model="gpt-x", domain="airline"):
-    info = {"git_commit": "0", "num_trials": 2, "agent_info": {"implementation": "a", "llm": model},
-            "environment_info": {"domain_name": domain}}  # fmt: skip
+    info = {
+        "git_commit": "0",
+        "num_trials": 2,
+        "agent_info": {"implementation": "a", "llm": model},
+        "environment_info": {"domain_name": domain},
+    }
     return {"timestamp": "t", "info": info, "tasks": [{"id": "0"}], "simulations": simulations}
 
 
@@ -97,21 +107,28 @@ def test_two_domains_of_tau_bench_are_not_compared(tmp_path):
 
 def test_tau2(tmp_path):
     runs = [
-        simulation("0", 0, 1.0), simulation("0", 1, 0.0), simulation("1", 0, 1.0, "agent_stop"),
+        simulation("0", 0, 1.0),
+        simulation("0", 1, 0.0),
+        simulation("1", 0, 1.0, "agent_stop"),
         simulation("1", 1, 0.0, "max_steps"),
-    ]  # fmt: skip
+    ]
     path = written_json(tmp_path / "run.json", tau2(runs))
     data = bk.load(path)
     assert counts(data) == {"gpt-x": {"0": (1, 1, 0), "1": (1, 1, 0)}}
     assert "task: airline" in data.card()
-    second = written_json(tmp_path / "b.json", tau2(
-        [run | {"id": "b" + run["id"]} for run in runs], "gpt-y"))  # fmt: skip
+    second = written_json(
+        tmp_path / "b.json", tau2([run | {"id": "b" + run["id"]} for run in runs], "gpt-y")
+    )
     assert bk.load([path, second]).systems == ["gpt-x", "gpt-y"]
-    retail = written_json(tmp_path / "c.json", tau2(
-        [run | {"id": "c" + run["id"]} for run in runs], domain="retail"))  # fmt: skip
+    retail = written_json(
+        tmp_path / "c.json", tau2([run | {"id": "c" + run["id"]} for run in runs], domain="retail")
+    )
     assert set(only(bk.load([path, retail]))) == {
-        "airline/0", "airline/1", "retail/0", "retail/1",
-    }  # fmt: skip
+        "airline/0",
+        "airline/1",
+        "retail/0",
+        "retail/1",
+    }
 
 
 def test_tau2_without_trial_numbers_and_without_a_wrapper(tmp_path):
@@ -125,10 +142,13 @@ def test_tau2_without_trial_numbers_and_without_a_wrapper(tmp_path):
 
 def test_simulations_of_tau2_that_say_nothing(tmp_path):
     runs = [
-        simulation("0", 0, 1.0), simulation("0", 1, 0.0, "infrastructure_error"),
-        simulation("1", 0, None, "too_many_errors"), simulation("1", 1, 0.0),
-        simulation("2", 0, None, "infrastructure_error"), simulation("2", 1, 1.0),
-    ]  # fmt: skip
+        simulation("0", 0, 1.0),
+        simulation("0", 1, 0.0, "infrastructure_error"),
+        simulation("1", 0, None, "too_many_errors"),
+        simulation("1", 1, 0.0),
+        simulation("2", 0, None, "infrastructure_error"),
+        simulation("2", 1, 1.0),
+    ]
     path = written_json(tmp_path / "run.json", tau2(runs))
     refused(lambda: bk.load(path), "3 of 6", "2 not judged .*infrastructure_error", "missing=")
     data = bk.load(path, missing="ignore")

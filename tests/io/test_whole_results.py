@@ -243,9 +243,12 @@ def unfinished(folder):
 def writer(folder, how):
     root = str(Path(bk.__file__).parents[1])
     return subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(folder), how], text=True, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root},
-    )  # fmt: skip
+        [sys.executable, "-c", KILLED, str(folder), how],
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": root},
+    )
 
 
 def test_the_next_writer_removes_what_a_killed_one_left(fits, tmp_path):

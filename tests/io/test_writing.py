@@ -51,8 +51,11 @@ FILES = tuple(name for name in WRITERS if name != "fit.zarr")
 
 def content(path: Path) -> object:
     if path.is_dir():
-        return {str(file.relative_to(path)): file.read_bytes()
-                for file in sorted(path.rglob("*")) if file.is_file()}  # fmt: skip
+        return {
+            str(file.relative_to(path)): file.read_bytes()
+            for file in sorted(path.rglob("*"))
+            if file.is_file()
+        }
     return path.read_bytes()
 
 

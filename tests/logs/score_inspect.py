@@ -40,9 +40,12 @@ def run(folder: Path, lift: float, seed: int, *metrics: Metric) -> EvalLog:
         for i in range(QUESTIONS)
     ]
     task = Task(
-        dataset=MemoryDataset(samples), solver=generate(), scorer=match(),
-        metrics=[accuracy(), *metrics], epochs=Epochs(EPOCHS, ["mean", "at_least_1"]),
-    )  # fmt: skip
+        dataset=MemoryDataset(samples),
+        solver=generate(),
+        scorer=match(),
+        metrics=[accuracy(), *metrics],
+        epochs=Epochs(EPOCHS, ["mean", "at_least_1"]),
+    )
     model = get_model("mockllm/model", custom_outputs=answers)
     (log,) = evaluate(task, model=model, log_dir=str(folder), display="none", max_samples=1)
     assert log.status == "success", log.error

@@ -89,17 +89,22 @@ def main(folder: Path) -> None:
     for model in ("scripted", "dummy"):
         tracker = EvaluationTracker(output_path=str(folder / "logs"))
         results = simple_evaluate(
-            model=model, model_args={"pretrained": model}, tasks=["sums"], task_manager=manager,
-            log_samples=True, evaluation_tracker=tracker,
-        )  # fmt: skip
+            model=model,
+            model_args={"pretrained": model},
+            tasks=["sums"],
+            task_manager=manager,
+            log_samples=True,
+            evaluation_tracker=tracker,
+        )
         assert results is not None
         samples = results.pop("samples")
         if model == "scripted":
             tracker.save_results_aggregated(results=results, samples=samples)
             tracker.save_results_samples(task_name="sums", samples=samples["sums"])
         answers[model] = {
-            **results["results"]["sums"], "higher": results["higher_is_better"]["sums"],
-        }  # fmt: skip
+            **results["results"]["sums"],
+            "higher": results["higher_is_better"]["sums"],
+        }
     print(json.dumps(answers))
 
 

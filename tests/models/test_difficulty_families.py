@@ -78,9 +78,10 @@ def data() -> bk.Outcomes:
     rng = np.random.default_rng(4)
     p = np.where(np.arange(25) < 8, 0.0, rng.beta(20, 12, 25))
     return bk.tally(
-        np.stack([rng.binomial(8, p), rng.binomial(8, 0.4, 25)]), trials=np.full((2, 25), 8),
+        np.stack([rng.binomial(8, p), rng.binomial(8, 0.4, 25)]),
+        trials=np.full((2, 25), 8),
         systems=["zeros", "alike"],
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")

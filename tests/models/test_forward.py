@@ -15,9 +15,17 @@ ERROR = 4.5 / np.sqrt(SIZE)
 def test_the_share_of_a_mixture_is_that_of_its_first_part_in_either_form() -> None:
     prior = bk.priors.HyperPrior(families="mixture", share=(4.0, 2.0))
     study = read_study(
-        [[1, 0]], "pass@1", pooling="partial", prior=prior, success=None, prior_trials=None,
-        prior_weight=1.0, answer_prior=None, ci_prob=0.95, keep=(),
-    )  # fmt: skip
+        [[1, 0]],
+        "pass@1",
+        pooling="partial",
+        prior=prior,
+        success=None,
+        prior_trials=None,
+        prior_weight=1.0,
+        answer_prior=None,
+        ci_prob=0.95,
+        keep=(),
+    )
     model = build_program(study, "mixture", "full")
     drawn = pm.sample_prior_predictive(
         SIZE, model, ["mean_p", "share"], random_seed=1, compile_kwargs={"mode": "FAST_COMPILE"}

@@ -97,11 +97,15 @@ def test_categories_are_alike_wherever_questions_hardly_differ() -> None:
     ordered = {"mean_p_logodds__": np.zeros(1), "shape": np.zeros((1, 1))}
     for prior, point, expected, error in (
         # PyMC takes differences of log-gammas of some 1e10.
-        (bk.priors.DirichletHyperPrior(), {"mean_p_simplex__": np.zeros((1, 2))}, flat + orders,
-         1e-3),
-            # The narrowest law of the grid.
-            (bk.priors.HyperPrior(families="beta"), ordered, flat + orders, 0.01),
-    ):  # fmt: skip
+        (
+            bk.priors.DirichletHyperPrior(),
+            {"mean_p_simplex__": np.zeros((1, 2))},
+            flat + orders,
+            1e-3,
+        ),
+        # The narrowest law of the grid.
+        (bk.priors.HyperPrior(families="beta"), ordered, flat + orders, 0.01),
+    ):
         model = bk.models.build(data, "bayes", prior=prior)
         terms = [*model.observed_RVs, *model.potentials]
         log_density = model.compile_logp(vars=terms, jacobian=False)
@@ -150,7 +154,15 @@ def test_chains_that_cannot_be_judged_are_not_called_mixed(values, said) -> None
 
 @pytest.mark.long
 def test_notes_of_sampling_reach_the_reader() -> None:
-    short = bk.sample([[0, 1], [1, 1]], "pass@1", difficulty="beta", draws=20, tune=1, rng=1,
-                      chains=2, progress=False)  # fmt: skip
+    short = bk.sample(
+        [[0, 1], [1, 1]],
+        "pass@1",
+        difficulty="beta",
+        draws=20,
+        tune=1,
+        rng=1,
+        chains=2,
+        progress=False,
+    )
     (note,) = short.notes
     assert "have not mixed" in note

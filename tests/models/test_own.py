@@ -25,10 +25,17 @@ def data() -> bk.Outcomes:
     p = rng.beta(0.8, 0.8, QUESTIONS)
     names = [f"q{number}" for number in range(QUESTIONS)]
     marks = {"old": p, "new": p**0.7}
-    return bk.tally(pd.concat([
-        pd.DataFrame({"system": system, "question": names, "outcome": rng.binomial(1, chance)})
-        for system, chance in marks.items() for _ in range(4)
-    ]))  # fmt: skip
+    return bk.tally(
+        pd.concat(
+            [
+                pd.DataFrame(
+                    {"system": system, "question": names, "outcome": rng.binomial(1, chance)}
+                )
+                for system, chance in marks.items()
+                for _ in range(4)
+            ]
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +89,9 @@ def test_metrics_are_those_of_the_draws(beta_binomial, of_two) -> None:
     for values, target in ((p, "questions"), (new, "population")):
         found = of_two["posterior"].sel(target=target)
         for variable, k, worked_out in (
-            ("pass_at_k", 4, 1 - (1 - values) ** 4), ("pass_hat_k", 2, values**2)
-        ):  # fmt: skip
+            ("pass_at_k", 4, 1 - (1 - values) ** 4),
+            ("pass_hat_k", 2, values**2),
+        ):
             drawn = found[variable].sel(k=k).transpose("chain", "draw", "system")
             np.testing.assert_allclose(drawn.values, worked_out.mean(-1), atol=1e-12)
     np.testing.assert_array_equal(of_two["posterior"]["p"].values, p)
@@ -250,9 +258,10 @@ def test_of_a_regression_the_log_likelihood_given_p_stays(effects) -> None:
     p = 1.0 / (1.0 + np.exp(-logits))
     dims = "chain", "draw", "question"
     trace = _trace(
-        p, log_likelihood=xr.Dataset({"y": (dims, binom.logpmf(right, 4, p))}),
+        p,
+        log_likelihood=xr.Dataset({"y": (dims, binom.logpmf(right, 4, p))}),
         observed_data=xr.Dataset({"y": ("question", right)}),
-    )  # fmt: skip
+    )
     data = bk.tally([[1] * c + [0] * (4 - c) for c in right.tolist()])
     mine = bk.from_draws(trace, data, "pass@1", rng=1)
     assert ("log_likelihood" in mine.children) != effects
@@ -272,9 +281,10 @@ def test_means_given_hyperparameters_in_place_of_draws_are_noted(drawn) -> None:
     if drawn:
         p = rng.beta(a + right, b + trials - right)
     trace = _trace(
-        p, log_likelihood=xr.Dataset({"y": (dims, betabinom.logpmf(right, trials, a, b))}),
+        p,
+        log_likelihood=xr.Dataset({"y": (dims, betabinom.logpmf(right, trials, a, b))}),
         observed_data=xr.Dataset({"y": ("question", right)}),
-    )  # fmt: skip
+    )
     for without in ([], ["log_likelihood"]):
         some = trace.drop_nodes(without)
         mine = bk.from_draws(some, (right, np.full(30, trials)), "pass@1", rng=1)
@@ -288,9 +298,10 @@ def test_fewer_draws_than_questions_are_judged_too() -> None:
     right = rng.integers(0, 5, 60)
     p = rng.beta(1 + right, 5 - right, (1, 20, 60))
     trace = _trace(
-        p, log_likelihood=xr.Dataset({"y": (dims, binom.logpmf(right, 4, p))}),
+        p,
+        log_likelihood=xr.Dataset({"y": (dims, binom.logpmf(right, 4, p))}),
         observed_data=xr.Dataset({"y": ("question", right)}),
-    )  # fmt: skip
+    )
     mine = bk.from_draws(trace, (right, np.full(60, 4)), "pass@1", rng=1)
     assert "log_likelihood" not in mine.children
 
@@ -312,10 +323,11 @@ def test_counts_that_p_makes_improbable_are_noted(change, finding) -> None:
     p = rng.beta(1 + right, 5 - right, (4, 250, 2, 40))
     moved = np.roll(p, 1, axis=3)
     p = {
-        "systems": p[:, :, ::-1], "questions": moved,
+        "systems": p[:, :, ::-1],
+        "questions": moved,
         "questions of b": np.stack([p[:, :, 0], moved[:, :, 1]], axis=2),
         "no counts": np.stack([rng.beta(*ab, (4, 250, 40)) for ab in ((1, 3), (3, 1))], axis=2),
-    }.get(change, p)  # fmt: skip
+    }.get(change, p)
     data = bk.tally(dict(zip("ab", right, strict=True)), trials=4)
     fit = bk.from_draws(_trace(p, ("chain", "draw", "system", "question")), data, "pass@1", rng=1)
     found = [note for note in fit.notes if "that systems and questions of the trace" in note]
@@ -350,11 +362,14 @@ def test_questions_that_a_system_lacks_count_alike_for_both_targets() -> None:
     assert "a 30, b 20. Those that a system lacks have the p that your model gives" in sentence
     shared = bk.from_draws(
         _trace(
-            p, ("chain", "draw", "system", "question"),
+            p,
+            ("chain", "draw", "system", "question"),
             {"question": data.dataset["question"].values.astype(str)},
         ),
-        data.shared(), "pass@1", rng=1,
-    )  # fmt: skip
+        data.shared(),
+        "pass@1",
+        rng=1,
+    )
     assert bk.table(shared)["mean"].round(2).tolist() == pytest.approx([0.5] * 4, abs=0.01)
 
 
@@ -421,9 +436,10 @@ def test_a_log_likelihood_of_some_of_the_draws_stays() -> None:
     p = np.random.default_rng(1).beta(2.0, 2.0, (4, 100, 5))
     logs = binom.logpmf(right, 4, p[:2])
     trace = _trace(
-        p, log_likelihood=xr.Dataset({"y": (dims, logs)}),
+        p,
+        log_likelihood=xr.Dataset({"y": (dims, logs)}),
         observed_data=xr.Dataset({"y": ("question", right)}),
-    )  # fmt: skip
+    )
     mine = bk.from_draws(trace, (right, np.full(5, 4)), "pass@1", rng=1)
     assert mine["log_likelihood"]["successes"].shape == (2, 100, 1, 5)
 
@@ -533,8 +549,11 @@ def test_what_does_not_fit_is_refused(change, message) -> None:
     marks = [[1, 0], [1, 1], [0, 0]]
     given = {
         "trace": _trace(np.full((2, 5, 3), 0.5), observed_data=observed),
-        "data": {"a": marks, "b": marks}, "metrics": "pass@1", "system": "a", **change,
-    }  # fmt: skip
+        "data": {"a": marks, "b": marks},
+        "metrics": "pass@1",
+        "system": "a",
+        **change,
+    }
     with pytest.raises(ValueError, match=message):
         bk.from_draws(given.pop("trace"), given.pop("data"), given.pop("metrics"), **given)
 

@@ -69,19 +69,30 @@ def at_draws_of_the_prior(name: str, size: int):
             earlier = bk.tally(np.array(counts), trials=np.array(trials))
         options = options | {"prior_trials": earlier}
     plain = {
-        "pooling": "partial", "prior": None, "success": None, "prior_trials": None, "judge": None,
-        "prior_weight": 1.0, "answer_prior": None, "ci_prob": 0.95, "keep": (), "group": None,
-        "difficulty": None if "prior" in options else "beta", "covariates": None,
-    }  # fmt: skip
+        "pooling": "partial",
+        "prior": None,
+        "success": None,
+        "prior_trials": None,
+        "judge": None,
+        "prior_weight": 1.0,
+        "answer_prior": None,
+        "ci_prob": 0.95,
+        "keep": (),
+        "group": None,
+        "difficulty": None if "prior" in options else "beta",
+        "covariates": None,
+    }
     study = read_study(data, metrics, **(plain | options))
     models, rng = build_models(study), np.random.default_rng(1)
     ((family, pymc_model),) = models.items()
     drawn = pm.draw(pymc_model.free_RVs, size, random_seed=1)
     names = [variable.name for variable in pymc_model.free_RVs]
-    posterior = xr.Dataset({
-        variable: (("chain", "draw", *pymc_model.named_vars_to_dims[variable]), values[None])
-        for variable, values in zip(names, drawn, strict=True)
-    })  # fmt: skip
+    posterior = xr.Dataset(
+        {
+            variable: (("chain", "draw", *pymc_model.named_vars_to_dims[variable]), values[None])
+            for variable, values in zip(names, drawn, strict=True)
+        }
+    )
     labels = {
         dim: list(pymc_model.coords[dim]) for dim in posterior.dims if dim in pymc_model.coords
     }

@@ -32,17 +32,27 @@ STRUCTURES = [
 
 def asked(metric: str = "pass@1", data: object = None, **options) -> Study:
     plain = {
-        "pooling": "partial", "prior": None, "success": None, "prior_trials": None,
-        "prior_weight": 1.0, "answer_prior": None, "ci_prob": 0.95, "keep": (), "group": False,
-    }  # fmt: skip
+        "pooling": "partial",
+        "prior": None,
+        "success": None,
+        "prior_trials": None,
+        "prior_weight": 1.0,
+        "answer_prior": None,
+        "ci_prob": 0.95,
+        "keep": (),
+        "group": False,
+    }
     return read_study(marks() if data is None else data, metric, **(plain | options))
 
 
 def marks() -> bk.Outcomes:
     return bk.tally(
-        RIGHT, trials=TRIALS, systems=["a", "b"], group=CODE.tolist(),
+        RIGHT,
+        trials=TRIALS,
+        systems=["a", "b"],
+        group=CODE.tolist(),
         covariates={"x": X.tolist(), "second": SECOND.tolist()},
-    )  # fmt: skip
+    )
 
 
 def before() -> bk.Outcomes:
@@ -52,8 +62,10 @@ def before() -> bk.Outcomes:
 def evaluated(model: pm.Model, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Free variables at a random point, and log densities: potentials, observed, priors."""
     rng = np.random.default_rng(seed)
-    point = {name: value + 0.6 * rng.normal(size=value.shape)
-             for name, value in model.initial_point().items()}  # fmt: skip
+    point = {
+        name: value + 0.6 * rng.normal(size=value.shape)
+        for name, value in model.initial_point().items()
+    }
     logs = model.logp(vars=[*model.free_RVs, *model.observed_RVs], sum=False)
     outputs = model.replace_rvs_by_values([*model.free_RVs, *model.potentials])
     inputs = model.value_vars
@@ -279,9 +291,10 @@ def coordinates(fields, free: dict[str, np.ndarray], system: int) -> np.ndarray:
         values |= {name: values[name][::-1] for name in fields.pairs}
         values["share"] = 1.0 - values["share"]
     chart = {
-        "slopes": lambda value: value, "group_sd": np.log,
+        "slopes": lambda value: value,
+        "group_sd": np.log,
         "atoms": lambda shares: np.log(shares[:-1] / shares[-1]),
-    }  # fmt: skip
+    }
     return np.concatenate(
         [np.atleast_1d(chart.get(field.name, logit)(values[field.name])) for field in fields]
     )
@@ -294,9 +307,11 @@ def test_the_full_form_simulates_what_the_marginal_form_says(family) -> None:
     data = bk.tally([[1, 0, 1]] * 400)
     scale = 1e7
     fixed = bk.priors.HyperPrior(
-        (0.4 * scale, 0.6 * scale), (0.3 * scale, 0.7 * scale), share=(0.7 * scale, 0.3 * scale),
+        (0.4 * scale, 0.6 * scale),
+        (0.3 * scale, 0.7 * scale),
+        share=(0.7 * scale, 0.3 * scale),
         atoms=(0.2 * scale, 0.1 * scale, 0.7 * scale),
-    )  # fmt: skip
+    )
     inputs = asked(data=data, judge=judge, prior=fixed, difficulty=family)
     with build_program(inputs, family, "full"):
         drawn = pm.sample_prior_predictive(
@@ -304,9 +319,11 @@ def test_the_full_form_simulates_what_the_marginal_form_says(family) -> None:
         )
     seen = drawn["prior_predictive"]["successes"].values.ravel()
     free = {
-        "mean_p": np.array([0.4]), "icc": np.array([0.3]), "sensitivity": np.array([0.8]),
+        "mean_p": np.array([0.4]),
+        "icc": np.array([0.3]),
+        "sensitivity": np.array([0.8]),
         "false_positive_rate": np.array([0.1]),
-    }  # fmt: skip
+    }
     if family == "inflated":
         free["atoms"] = np.array([[0.2, 0.1, 0.7]])
     for marked in range(4):

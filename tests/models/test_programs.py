@@ -101,13 +101,17 @@ def test_what_a_model_depends_on_beside_its_data_has_its_own_program(monkeypatch
     assert first.values["successes_data"].shape == (1, 9)
     assert program(prior=bk.priors.HyperPrior(families={"beta": 3, "mixture": 1})) is first
     others = [
-        program(family="mixture"), program(prior=bk.priors.HyperPrior(mean=(90.0, 10.0))),
-        program(systems=2), program("", pooling="none"), program("", pooling="complete"),
+        program(family="mixture"),
+        program(prior=bk.priors.HyperPrior(mean=(90.0, 10.0))),
+        program(systems=2),
+        program("", pooling="none"),
+        program("", pooling="complete"),
         program("", pooling="none", questions=9),
-        program(metric="bayes", scored=3), program(metric="bayes", scored=4),
+        program(metric="bayes", scored=3),
+        program(metric="bayes", scored=4),
         program("", metric="bayes", scored=3, prior=bk.priors.DirichletHyperPrior()),
         program("", metric="bayes", scored=4, prior=bk.priors.DirichletHyperPrior()),
-    ]  # fmt: skip
+    ]
     assert len({id(one) for one in [first, *others]}) == 1 + len(others)
     assert program(judge=bk.JudgeError(tp=90, p=100, fp=5, n=100), difficulty="beta") is None
     assert program("", metric="bayes", prior_trials=runs(3, 20)) is None

@@ -61,9 +61,14 @@ def _sampled(counts: tuple[np.ndarray, np.ndarray], seed: int) -> np.ndarray:
     with _model(*counts):
         for again in range(3):  # now and then a chain gets stuck where it starts
             trace = pm.sample(
-                500, tune=700, chains=2, cores=1, random_seed=seed + 100 * again,
-                progressbar=False, nuts_sampler="nutpie",
-            )  # fmt: skip
+                500,
+                tune=700,
+                chains=2,
+                cores=1,
+                random_seed=seed + 100 * again,
+                progressbar=False,
+                nuts_sampler="nutpie",
+            )
             found = az.summary(trace, var_names=["mu", "a", "atoms"], round_to="none")
             if found["r_hat"].max() < 1.05:
                 break

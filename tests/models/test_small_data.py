@@ -60,9 +60,14 @@ def test_the_full_form_mixes(name) -> None:
     data = bk.tally(DATA[name])
     with bk.models.build(data, form="full"):
         trace = pm.sample(
-            1000, tune=1000, chains=4, cores=1, random_seed=3, progressbar=False,
+            1000,
+            tune=1000,
+            chains=4,
+            cores=1,
+            random_seed=3,
+            progressbar=False,
             nuts_sampler="nutpie",
-        )  # fmt: skip
+        )
     mixed(trace, ["mean_p", "icc", "p"])
     fit = bk.evaluate(data, "pass@2", difficulty="beta", rng=1)
     mine = bk.from_draws(trace, data, "pass@2", rng=1)

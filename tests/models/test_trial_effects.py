@@ -91,9 +91,15 @@ def simulated(spread: float, rng: np.random.Generator) -> tuple[Array, Array]:
 def test_the_recipe_samples_its_posterior() -> None:
     runs, _ = simulated(0.6, np.random.default_rng(1))
     trace = nutpie.sample(
-        nutpie.compile_pymc_model(MODELS["trial_effects"](runs)), draws=1500, tune=1000, chains=4,
-        cores=1, seed=1, progress_bar=False, target_accept=0.95,
-    )  # fmt: skip
+        nutpie.compile_pymc_model(MODELS["trial_effects"](runs)),
+        draws=1500,
+        tune=1000,
+        chains=4,
+        cores=1,
+        seed=1,
+        progress_bar=False,
+        target_accept=0.95,
+    )
     fit = bk.from_draws(trace, runs, "pass@1", rng=1)
     drawn = fit["posterior"]["pass_at_k"].sel(k=1, system="system")
     exact = posterior(runs, np.random.default_rng(2), 4000)

@@ -77,13 +77,19 @@ def every_plot(fit, compared, backend=None):
     verified = bk.verify(fit, fit.drop_nodes("closed_form"))
     gate = bk.decide.gate([[1, 1, 0]] * 9, [[1, 0, 0]] * 9, metric="pass@1", margin=0.1)
     for draw, *arguments in (
-        (plots.plot_curve, fit), (plots.plot_systems, fit, "pass@4"),
-        (plots.plot_difference, compared), (plots.plot_ranks, compared),
-        (plots.plot_leaderboard, bk.leaderboard(compared)), (plots.plot_gate, gate),
-        (plots.plot_questions, fit), (plots.plot_shrinkage, fit), (plots.plot_difficulty, fit),
+        (plots.plot_curve, fit),
+        (plots.plot_systems, fit, "pass@4"),
+        (plots.plot_difference, compared),
+        (plots.plot_ranks, compared),
+        (plots.plot_leaderboard, bk.leaderboard(compared)),
+        (plots.plot_gate, gate),
+        (plots.plot_questions, fit),
+        (plots.plot_shrinkage, fit),
+        (plots.plot_difficulty, fit),
         (plots.plot_baseline, bk.guessing.random_baseline(fit, 0.25, t=5, rng=1), 0.25),
-        (plots.plot_verification, verified), (plots.plot_calibration, calibrated()),
-    ):  # fmt: skip
+        (plots.plot_verification, verified),
+        (plots.plot_calibration, calibrated()),
+    ):
         yield draw(*arguments, backend=backend)
 
 
@@ -600,9 +606,12 @@ def test_questions_are_drawn_hardest_first_and_thinned_where_they_are_many():
     counts = np.stack([rng.binomial(8, p), rng.binomial(8, np.minimum(p + 0.1, 1))])
     counts[:, 0] = 8, 0
     fit = bk.evaluate(
-        bk.tally(counts, trials=8, systems=["weak", "strong"]), "pass@1", pooling="none", draws=8,
+        bk.tally(counts, trials=8, systems=["weak", "strong"]),
+        "pass@1",
+        pooling="none",
+        draws=8,
         rng=1,
-    )  # fmt: skip
+    )
     rows, plot = bk.checks.question_table(fit), plots.plot_questions(fit)
     drawn = plot.get_viz("mean", system="strong").get_offsets()
     of_strong = rows[rows["system"] == "strong"]
@@ -621,10 +630,13 @@ def test_plots_put_the_lower_first_where_lower_is_better():
     data = bk.tally(seconds, scores="numbers", better="lower")
     fit = bk.compare(bk.evaluate(data, "bayes min@2", pooling="none", draws=50, rng=1))
     height = [
-        float(plots.plot_systems(fit, "bayes").get_viz("mean", system=name, target="questions")
-              .get_offsets()[0, 1])
+        float(
+            plots.plot_systems(fit, "bayes")
+            .get_viz("mean", system=name, target="questions")
+            .get_offsets()[0, 1]
+        )
         for name in ("slow", "fast")
-    ]  # fmt: skip
+    ]
     assert height[0] < height[1]  # the best on top
     pair = plots.plot_difference(fit, "bayes", target="questions").get_viz("mean").get_offsets()
     assert pair[0, 0] < 0.0  # fast less slow

@@ -221,13 +221,16 @@ def test_unseen_answers_keep_unanimity_from_being_certain() -> None:
         unseen: float(
             bk.table(
                 bk.evaluate(
-                    data, "plurality@1", pooling="none", rng=1,
+                    data,
+                    "plurality@1",
+                    pooling="none",
+                    rng=1,
                     answer_prior=bk.priors.AnswerPrior(unseen=unseen),
                 )
             )["mean"][0]
         )
         for unseen in (0, 1, 3)
-    }  # fmt: skip
+    }
     assert means == pytest.approx({0: 1.0, 1: 4 / 5, 3: 4 / 7})
 
 
@@ -276,13 +279,15 @@ def test_a_system_does_not_depend_on_its_neighbours() -> None:
         float(
             bk.table(
                 bk.evaluate(
-                    bk.tally(None, answers=answers, reference=["a", "c"]), "plurality@3",
-                    pooling="none", rng=1,
+                    bk.tally(None, answers=answers, reference=["a", "c"]),
+                    "plurality@3",
+                    pooling="none",
+                    rng=1,
                 )
             )["mean"][0]
         )
         for answers in (own, own | other)
-    ]  # fmt: skip
+    ]
     assert means[0] == pytest.approx(means[1], abs=1e-14)
 
 

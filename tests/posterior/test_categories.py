@@ -298,9 +298,11 @@ def test_a_metric_of_ones_own_on_categories(graded, monkeypatch) -> None:
         return (counts[:, np.argmax(scores)] == counts.sum(axis=1)).astype(float)
 
     family = bk.metrics.Family(
-        "all_best_at_k", "all-best@", lambda k: bk.metrics.Credit.of([0.0] * k + [1.0]),
+        "all_best_at_k",
+        "all-best@",
+        lambda k: bk.metrics.Credit.of([0.0] * k + [1.0]),
         category=lambda k: bk.metrics.CategoryCredit(k, all_best),
-    )  # fmt: skip
+    )
     fit = bk.evaluate(graded, [family.at(3)], pooling="none", rng=1)
     mapped = bk.evaluate(
         graded,

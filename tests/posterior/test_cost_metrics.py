@@ -39,8 +39,9 @@ def test_the_covariance_of_these_questions_is_unbiased_by_enumeration() -> None:
     for drawn in product((0, 1), repeat=sum(trials)):
         outcomes = iter(drawn)
         runs = [[own[next(outcomes)] for _ in range(n)] for n, own in zip(trials, law, strict=True)]
-        data = bk.tally([[y for _, y in run] for run in runs],
-                        cost=[[x for x, _ in run] for run in runs])  # fmt: skip
+        data = bk.tally(
+            [[y for _, y in run] for run in runs], cost=[[x for x, _ in run] for run in runs]
+        )
         covariance, degrees = QuestionCosts(data).covariance(0, np.array(share, float))
         by_question = [
             [s * Fraction(sum(column), len(run)) for column in zip(*run, strict=True)]
@@ -137,9 +138,12 @@ def test_weights_and_groups_weigh_costs_as_they_do_marks() -> None:
             assert own["sd"] > 1.3 * other["sd"]  # weights are no data
     groups = np.repeat([0, 1, 2, 3, 4, 5], [7, 1, 1, 1, 1, 1])
     macro = bk.evaluate(
-        bk.tally(marks, cost=cost, group=groups), "pass@1 cost", group="group",
-        group_weights="equal", **FAST,
-    )  # fmt: skip
+        bk.tally(marks, cost=cost, group=groups),
+        "pass@1 cost",
+        group="group",
+        group_weights="equal",
+        **FAST,
+    )
     table = bk.table(macro).query("metric == 'cost'").set_index("target")
     by_group = [cost[groups == group].mean() for group in range(6)]
     assert table["estimate"].to_numpy() == pytest.approx(np.mean(by_group))
@@ -222,8 +226,9 @@ def test_the_cost_of_a_success_has_a_mean_where_its_variance_is_finite(
     assert np.isfinite(like[["mean", "sd"]].astype(float)).all() == has_mean
     rate = beta_law(2 / 3 * solved, 2 / 3 * (12 - solved) or 1e-9)
     exact = 1.0 / rate.ppf([0.975, 0.025])
-    assert_allclose(np.log(like[["ci_lower", "ci_upper"]].astype(float)), np.log(exact), atol=0.1,
-                    rtol=0.1)  # fmt: skip
+    assert_allclose(
+        np.log(like[["ci_lower", "ci_upper"]].astype(float)), np.log(exact), atol=0.1, rtol=0.1
+    )
     noted = f": {solved} of 12 questions had a success, so few that cost/success on questions"
     assert any(noted in note for note in fit.notes) != has_mean
     compared = bk.table(bk.compare(fit)).query("target == 'population'").iloc[0]
@@ -256,8 +261,10 @@ def test_trials_without_a_cost_and_free_ones() -> None:
     known = cost.copy()
     known[0, 0] = known[5] = np.nan
     told = bk.tally(marks, cost=known, missing_cost="ignore")
-    without = [[None if gap else mark for mark, gap in zip(*pair, strict=True)]
-               for pair in zip(marks.tolist(), np.isnan(known), strict=True)]  # fmt: skip
+    without = [
+        [None if gap else mark for mark, gap in zip(*pair, strict=True)]
+        for pair in zip(marks.tolist(), np.isnan(known), strict=True)
+    ]
     left_out = bk.tally(without, cost=cost, missing="ignore")
     for metric in ("cost", "cost/success"):
         own, other = (rows(bk.evaluate(data, BOTH, **FAST), metric) for data in (told, left_out))

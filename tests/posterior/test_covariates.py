@@ -154,10 +154,13 @@ def test_covariates_are_read_as_groups_are_and_a_note_names_those_that_are_not_u
     fits = [
         bk.evaluate(source, "pass@1", covariates=covariates, draws=50, rng=1)
         for source, covariates in (
-            (data, "size"), (table, "size"), (table, ["size"]),
-            (table.drop(columns="size"), {"size": size}), (bk.tally(table), {"size": size}),
+            (data, "size"),
+            (table, "size"),
+            (table, ["size"]),
+            (table.drop(columns="size"), {"size": size}),
+            (bk.tally(table), {"size": size}),
         )
-    ]  # fmt: skip
+    ]
     means = [bk.table(fit, "coefficients")["mean"].tolist() for fit in fits]
     assert means == [means[0]] * 5
     unused = "Covariates of the data are not used: "

@@ -105,8 +105,10 @@ def test_one_question_without_pooling_is_its_beta() -> None:
     ends = stats.beta(3, 4).ppf([0.025, 0.975])
     for target in ("questions", "population"):
         for label, values in (
-            ("pass@1", ends), ("pass@4", 1 - (1 - ends) ** 4), ("pass^3", ends**3)
-        ):  # fmt: skip
+            ("pass@1", ends),
+            ("pass@4", 1 - (1 - ends) ** 4),
+            ("pass^3", ends**3),
+        ):
             assert rows.loc[label, target][ENDS].tolist() == pytest.approx(values, rel=2e-6)
 
 
@@ -178,9 +180,14 @@ def test_trials_without_end_leave_the_variance_of_questions(difficulty: str) -> 
 def test_metrics_of_any_k_are_sums_over_questions() -> None:
     taus = parse([f"g-pass@1030:{tau:.2f}" for tau in np.linspace(0.01, 1.0, 100)])
     powers = ",".join(str(2**i) for i in range(12))
-    every = [*taus, *parse(" ".join(name + powers for name in (
-        "pass@", "pass^", "maj@", "mg-pass@", "auc@", "max@"
-    )))]  # fmt: skip
+    every = [
+        *taus,
+        *parse(
+            " ".join(
+                name + powers for name in ("pass@", "pass^", "maj@", "mg-pass@", "auc@", "max@")
+            )
+        ),
+    ]
     p, share = np.random.default_rng(1).random((3, 4)), np.full((4, 1), 0.25)
     sums = latent_means([metric.credit for metric in every], p, share)[:, 0]
     values = np.stack([metric.latent(p).mean(axis=1) for metric in every], axis=1)
@@ -194,9 +201,11 @@ def test_a_hundred_thresholds() -> None:
     means = rows.xs("questions", level="target")["mean"]
     assert (np.diff(means) <= 1e-12).all()  # more successes are harder
     assert rows.loc["g-pass@1030:1", "questions"]["mean"] == pytest.approx(
-        rows_of(([3, 9, 16, 0], [16] * 4), "pass^1030", difficulty="beta")
-        .loc["pass^1030", "questions"]["mean"], rel=1e-9,
-    )  # fmt: skip
+        rows_of(([3, 9, 16, 0], [16] * 4), "pass^1030", difficulty="beta").loc[
+            "pass^1030", "questions"
+        ]["mean"],
+        rel=1e-9,
+    )
 
 
 # Votes

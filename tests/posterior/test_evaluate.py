@@ -30,10 +30,14 @@ def test_schema(fit) -> None:
     checks |= {"log_prior"}
     more = {"partial": checks | {"difficulty"}, "complete": checks, "none": checks}
     assert set(fit.children) == more[bk.Result.of(fit).pooling] | {
-        "posterior", "closed_form", "closed_form_quantiles", "observed_data",
+        "posterior",
+        "closed_form",
+        "closed_form_quantiles",
+        "observed_data",
         "constant_data",
-        "log_likelihood", "joint_posterior",
-    }  # fmt: skip
+        "log_likelihood",
+        "joint_posterior",
+    }
     assert all(isinstance(value, str | int | float) for value in fit.attrs.values())
     assert json.loads(fit.attrs["versions"])["bayesatk"] == bk.__version__
     assert fit.attrs["seed"] == "5"

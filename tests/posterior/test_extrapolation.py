@@ -36,8 +36,15 @@ def test_rows_are_systems_metrics_and_targets():
     data = bk.tally(successes, trials=trials, systems=["a", "b"], missing="ignore")
     frame = bk.checks.extrapolation_range(data, ["pass@16", "g-pass@8:0.5"], ci_prob=0.9)
     assert list(frame.columns) == [
-        "system", "metric", "target", "lower", "upper", "ci_prob", "trials", "fits",
-    ]  # fmt: skip
+        "system",
+        "metric",
+        "target",
+        "lower",
+        "upper",
+        "ci_prob",
+        "trials",
+        "fits",
+    ]
     assert frame[["system", "metric", "target"]].drop_duplicates().shape[0] == len(frame) == 8
     assert frame.groupby("system")["trials"].unique().map(list).to_dict() == {"a": [4], "b": [8]}
     assert frame["fits"].all()

@@ -163,8 +163,9 @@ def test_groups_that_are_ignored_are_noted(data) -> None:
     plain = bk.evaluate(data, "pass@1", group=False, **options)
     (note,) = [note for note in plain.notes if "groups of questions, which the model" in note]
     assert "3 groups" in note
-    assert not any("which the model ignores" in note
-                   for note in bk.evaluate(data, "pass@1", **options).notes)  # fmt: skip
+    assert not any(
+        "which the model ignores" in note for note in bk.evaluate(data, "pass@1", **options).notes
+    )
 
 
 @pytest.mark.parametrize(

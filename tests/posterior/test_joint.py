@@ -69,8 +69,12 @@ def test_draws_have_the_means_and_sds_of_the_table_and_differences_those_of_comp
         gap = (draws.sel(system="a") - draws.sel(system="c")).rename("gap")
         summary = az.summary(gap.to_dataset(), ci_prob=0.95, ci_kind="eti", round_to="none")
         row = metric_values(fit["comparison"].to_dataset(), metric).sel(system="a", other="c")
-        for ours, theirs in (("mean", "mean"), ("sd", "sd"), ("ci_lower", "eti95_lb"),
-                             ("ci_upper", "eti95_ub")):  # fmt: skip
+        for ours, theirs in (
+            ("mean", "mean"),
+            ("sd", "sd"),
+            ("ci_lower", "eti95_lb"),
+            ("ci_upper", "eti95_ub"),
+        ):
             said = row.sel(contrast=ours).transpose("target").values
             np.testing.assert_allclose(said, summary[theirs], atol=1e-9)
         better = (gap > 0).mean(SAMPLE).transpose("target")

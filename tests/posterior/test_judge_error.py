@@ -76,9 +76,10 @@ def test_each_system_is_evaluated_alone_and_the_calibration_set_of_all_is_noted(
         assert sum("One calibration set tells the error rates" in one for one in said) == 1
     apart = bk.evaluate(data, "pass@1", judge={"a": JUDGE, "b": JUDGE}, pooling="complete", rng=1)
     assert not any("One calibration set" in one for one in apart.notes)
-    assert not any("One calibration set" in one for one in bk.evaluate(
-        data["a"], "pass@1", judge=JUDGE, pooling="complete", rng=1
-    ).notes)  # fmt: skip
+    assert not any(
+        "One calibration set" in one
+        for one in bk.evaluate(data["a"], "pass@1", judge=JUDGE, pooling="complete", rng=1).notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,8 +138,7 @@ def test_any_marks_have_a_posterior(questions, most, seed, systems) -> None:
     data = bk.tally(marks, trials=trials)
     fit = bk.evaluate(data, "pass@1,3", judge=judge, difficulty="beta", draws=50, rng=1)
     found = fit["closed_form"]["pass_at_k"]
-    low, mean, high = (found.sel(statistic=one).values
-                       for one in ("ci_lower", "mean", "ci_upper"))  # fmt: skip
+    low, mean, high = (found.sel(statistic=one).values for one in ("ci_lower", "mean", "ci_upper"))
     assert np.isfinite(found.sel(statistic="sd").values).all()
     assert ((low >= 0) & (low <= mean) & (mean <= high) & (high <= 1)).all()
 
@@ -220,7 +220,7 @@ def test_what_a_judge_has_no_model_for_is_refused() -> None:
         bk.decide.e_value,
         lambda own: bk.checks.log_bayes_factor_chance(own, 0.5),
         lambda own: bk.guessing.random_baseline(own, 0.5, rng=1),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=r"a judge that errs for .* leave out judge"):
             refused(fit)
     assert np.isfinite(bk.checks.log_evidence(fit).values).all()
@@ -246,8 +246,11 @@ def test_a_plan_has_the_width_that_an_evaluation_then_has() -> None:
         return rng.binomial(right, 0.9) + rng.binomial(4 - right, 0.1), np.full(questions, 4)
 
     known = {
-        "difficulty": "beta", "draws": 200, "rng": 1, "judge": bk.JudgeError(900, 1000, 100, 1000),
-    }  # fmt: skip
+        "difficulty": "beta",
+        "draws": 200,
+        "rng": 1,
+        "judge": bk.JudgeError(900, 1000, 100, 1000),
+    }
     pilot = bk.evaluate(marks(150), "pass@1", **known)
     questions = int(plan_table(pilot, "pass@1", width=0.12, trials=[4])["questions"].item())
     fit = bk.evaluate(marks(questions), "pass@1", **known)

@@ -55,9 +55,14 @@ every_model = pytest.mark.parametrize(
 
 
 def declared(
-    name: str, *, order: Any = slice(None), weight: Any = None, earlier: float | None = None,
-    together: bool = False, mirrored: bool = False,
-) -> tuple[CountModel, Posterior]:  # fmt: skip
+    name: str,
+    *,
+    order: Any = slice(None),
+    weight: Any = None,
+    earlier: float | None = None,
+    together: bool = False,
+    mirrored: bool = False,
+) -> tuple[CountModel, Posterior]:
     """Return a model of the questions in an order, and its posterior.
 
     Earlier trials have a weight, or are put together with the others; mirrored, right is wrong.
@@ -85,12 +90,19 @@ def declared(
         options.setdefault("population", "bootstrap" if "none" in options.values() else "law")
     if earlier is not None:
         options |= {
-            "prior_trials": bk.tally(before[order], scores=scores), "prior_weight": earlier,
-        }  # fmt: skip
+            "prior_trials": bk.tally(before[order], scores=scores),
+            "prior_weight": earlier,
+        }
     plain = {
-        "pooling": "partial", "prior": None, "success": None, "prior_trials": None,
-        "prior_weight": 1.0, "answer_prior": None, "ci_prob": 0.95, "keep": (),
-    }  # fmt: skip
+        "pooling": "partial",
+        "prior": None,
+        "success": None,
+        "prior_trials": None,
+        "prior_weight": 1.0,
+        "answer_prior": None,
+        "ci_prob": 0.95,
+        "keep": (),
+    }
     data = bk.tally(marks[order], scores=scores, **columns)
     study = read_study(data, "mean max@3" if graded else "pass@1,3 pass^2", **plain | options)
     model = system_model(study, 0)

@@ -103,9 +103,11 @@ def test_votes_are_of_the_questions_with_an_answer() -> None:
     """Of two answers 1 and 1 right wins; of 7, 2 and 7 it wins in one pair and ties in two."""
     answers = [["1", "1", ""], ["3", "", ""], ["", "", ""], ["", "", ""], ["7", "2", "7"]]
     data = bk.tally(
-        None, answers=answers, reference=list("13657"),
+        None,
+        answers=answers,
+        reference=list("13657"),
         answer_rules=bk.AnswerRules(unanswered="exclude"),
-    )  # fmt: skip
+    )
     rows = bk.table(bk.evaluate(data, "plurality@2", rng=1, draws=50))
     assert rows["estimate"].tolist() == pytest.approx([(1.0 + 2.0 / 3.0) / 2.0] * 2)
 

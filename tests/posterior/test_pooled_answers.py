@@ -52,8 +52,9 @@ def test_simulated_elections_have_the_exact_credit() -> None:
 def test_likelihood_of_answers_is_dirichlet_multinomial() -> None:
     right = np.array([True, False, False])
     ballots = [Ballots(np.array([2, 3, 1]), right, 2), Ballots(np.array([0, 1, 0]), right, None)]
-    wrong = WrongAnswers(wrong_answers(ballots, bk.priors.AnswerHyperPrior(choices=4)),
-                         bk.priors.AnswerHyperPrior())  # fmt: skip
+    wrong = WrongAnswers(
+        wrong_answers(ballots, bk.priors.AnswerHyperPrior(choices=4)), bk.priors.AnswerHyperPrior()
+    )
     theta = np.array([[-1.0, 0.5], [2.0, -3.0]])
     c, none = wrong.parameters(theta)
     for row, (each, silent) in enumerate(zip(c, none, strict=True)):
@@ -130,9 +131,12 @@ def test_votes_without_pooling_are_those_of_draws_of_the_flat_dirichlet() -> Non
     ]
     values = np.mean(draws, axis=0)
     fit = bk.evaluate(
-        data_of([["0", "0", "a"], ["0", "a", "a", "a", "b"]]), "plurality@4", pooling="none",
-        answer_prior=bk.priors.AnswerPrior(choices=4), rng=1,
-    )  # fmt: skip
+        data_of([["0", "0", "a"], ["0", "a", "a", "a", "b"]]),
+        "plurality@4",
+        pooling="none",
+        answer_prior=bk.priors.AnswerPrior(choices=4),
+        rng=1,
+    )
     found = bk.table(fit).set_index("target").loc["questions"]
     _agrees(found, values, np.full(len(values), 1e-5), 4000.0)
 

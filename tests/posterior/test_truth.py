@@ -154,8 +154,12 @@ def test_interval_ends_are_those_of_dense_quadrature(labelled) -> None:
         fit = bk.evaluate(bk.tally(marks, truth=truth), "pass@1", **options)
         rates = [quadrature_of(1.0, 1.0, 14, 0.75, 1.0), quadrature_of(1.0, 1.0, 14, 0.0, 0.3)]
         rates.append(quadrature_of(0.5, 4.0, 12))
-        rows = zip(marks[:, :2].sum(axis=1).tolist(), right[:, 2].tolist(), marks[:, 2].tolist(),
-                   strict=True)  # fmt: skip
+        rows = zip(
+            marks[:, :2].sum(axis=1).tolist(),
+            right[:, 2].tolist(),
+            marks[:, 2].tolist(),
+            strict=True,
+        )
     else:
         judge = bk.JudgeError(27, 30, 4, 32)
         fit = bk.evaluate(marks, "pass@1", judge=judge, **options)
@@ -201,8 +205,12 @@ def test_rates_of_a_question_are_integrated(counts, s, f, rate_icc) -> None:
     law = DifficultyLaw(Fields(judge.fields), (1.0, 1.0))
     theta = logit(np.array([[s, f, rate_icc]]))
     logs = Marked(law, states, judge).log_states(theta, np.zeros((1, 1)))
-    known = [(mark, right) for (right, mark), n in zip(KINDS, counts, strict=True)
-             for _ in range(n) if right is not None and mark is not None]  # fmt: skip
+    known = [
+        (mark, right)
+        for (right, mark), n in zip(KINDS, counts, strict=True)
+        for _ in range(n)
+        if right is not None and mark is not None
+    ]
     wrong, right = sum(counts[2:5]), sum(counts[5:])
     rejected, accepted = counts[:2]
     total, rates = 0.0, np.array([[s], [f], [rate_icc]])
@@ -332,8 +340,10 @@ def test_each_system_has_rates_of_its_own() -> None:
     assert rates[1] - rates[0] > 0.2
     assert not any("calibration set tells" in note for note in fit.notes)
     alone = bk.evaluate(data["b"], "pass@1", difficulty="beta", rng=1)
-    own = (each["closed_form"]["pass_at_k"].sel(statistic=["mean", "sd"]).isel(system=-1).values
-           for each in (fit, alone))  # fmt: skip
+    own = (
+        each["closed_form"]["pass_at_k"].sel(statistic=["mean", "sd"]).isel(system=-1).values
+        for each in (fit, alone)
+    )
     np.testing.assert_allclose(*own, rtol=1e-9)
 
 
@@ -342,9 +352,12 @@ def test_all_that_takes_a_result_takes_this_one(tmp_path) -> None:
     rng = np.random.default_rng(6)
     parts = [simulated(rng, 30, 4, 40) for _ in range(2)]
     data = bk.tally(
-        {"a": parts[0][0], "b": parts[1][0]}, truth={"a": parts[0][1], "b": parts[1][1]},
-        group=["x", "y"] * 15, weight=[1.0, 2.0] * 15, covariates={"length": list(rng.random(30))},
-    )  # fmt: skip
+        {"a": parts[0][0], "b": parts[1][0]},
+        truth={"a": parts[0][1], "b": parts[1][1]},
+        group=["x", "y"] * 15,
+        weight=[1.0, 2.0] * 15,
+        covariates={"length": list(rng.random(30))},
+    )
     fit = bk.evaluate(data, "pass@1,4", difficulty="beta", rng=1)
     bk.save(fit, tmp_path / "fit.nc")
     again = bk.load_result(tmp_path / "fit.nc")
@@ -372,7 +385,7 @@ def test_what_takes_marks_as_they_are_refuses_trials_of_known_truth() -> None:
     for run in (
         lambda: bk.decide.e_value(data),
         lambda: bk.checks.extrapolation_range(data, "pass@8"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=r"must be without trials of known truth.*truth"):
             run()
 
@@ -396,8 +409,9 @@ def test_truth_is_read_from_columns_and_arrays_and_shown() -> None:
         assert data.sha256() != bk.tally(table).sha256()
     again = bk.tally(data, group=["x", "y"])
     assert again.kinds.tolist() == data.kinds.tolist()
-    scored = bk.tally([["C", "P"]], scores={"C": 1, "P": 0.5, "I": 0}, success="score >= 0.5",
-                      truth=[[1, 0]])  # fmt: skip
+    scored = bk.tally(
+        [["C", "P"]], scores={"C": 1, "P": 0.5, "I": 0}, success="score >= 0.5", truth=[[1, 0]]
+    )
     assert scored.kinds[0].tolist() == [[0, 0, 0, 0, 1, 0, 0, 1]]
 
 

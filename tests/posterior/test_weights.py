@@ -28,10 +28,16 @@ def values(fit, name="pass_at_k", **chosen):
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_equal_weights_are_none(pooling) -> None:
     one, two = (
-        bk.evaluate(bk.tally(RUNS, weight=w), "pass@1,2 maj@3", pooling=pooling, rng=1, draws=50,
-                    **{"difficulty": "beta"} if pooling == "partial" else {})
+        bk.evaluate(
+            bk.tally(RUNS, weight=w),
+            "pass@1,2 maj@3",
+            pooling=pooling,
+            rng=1,
+            draws=50,
+            **{"difficulty": "beta"} if pooling == "partial" else {},
+        )
         for w in (None, [0.1] * 4)
-    )  # fmt: skip
+    )
     for group in ("posterior", "closed_form", "closed_form_quantiles"):
         xr.testing.assert_equal(one[group].dataset, two[group].dataset)
 
@@ -56,21 +62,30 @@ def test_one_question_with_all_the_weight_is_the_answer() -> None:
         own = fit["closed_form"]["p"].isel(system=0, question=0)
         np.testing.assert_allclose(
             values(fit, k=1, target="questions", statistic=["mean", "sd"]),
-            own.sel(statistic=["mean", "sd"]), rtol=1e-6,
-        )  # fmt: skip
+            own.sel(statistic=["mean", "sd"]),
+            rtol=1e-6,
+        )
 
 
 def test_votes_are_weighted_too() -> None:
     answers = [["x", "x", "y"], ["y", "z", "y"], ["x", "y", "z"]]
     both = [
         bk.evaluate(
-            bk.tally(None, answers=answers, reference=["x"] * 3, weight=w), "plurality@2 pass@1",
-            pooling="none", rng=1, draws=500,
+            bk.tally(None, answers=answers, reference=["x"] * 3, weight=w),
+            "plurality@2 pass@1",
+            pooling="none",
+            rng=1,
+            draws=500,
         )
         for w in (None, [1e9, 1, 1])
-    ]  # fmt: skip
-    alone = bk.evaluate(bk.tally(None, answers=answers[:1], reference=["x"]), "plurality@2 pass@1",
-                        pooling="none", rng=1, draws=500)  # fmt: skip
+    ]
+    alone = bk.evaluate(
+        bk.tally(None, answers=answers[:1], reference=["x"]),
+        "plurality@2 pass@1",
+        pooling="none",
+        rng=1,
+        draws=500,
+    )
     name = next(n for n in both[0]["closed_form"].data_vars if str(n).startswith("plurality"))
     chosen = {"k": 2, "target": "questions"}
     for statistic, error in (("estimate", 1e-8), ("mean", 1e-8), ("sd", 0.02)):
@@ -86,11 +101,21 @@ def test_weights_that_go_with_success_are_named_where_pooling_ignores_that() -> 
     p = rng.random(60)
     marks = (rng.random((60, 3)) < p[:, None]).astype(int)
     told = [
-        len([n for n in bk.evaluate(bk.tally(marks, weight=w), "pass@1", pooling=pooling,
-                                             draws=8, rng=1).notes if "larger weights" in n])
-        for w, pooling in ((1 / (p + 0.1), "complete"), (1 / (p + 0.1), "none"),
-                           (rng.permutation(1 / (p + 0.1)), "complete"))
-    ]  # fmt: skip
+        len(
+            [
+                n
+                for n in bk.evaluate(
+                    bk.tally(marks, weight=w), "pass@1", pooling=pooling, draws=8, rng=1
+                ).notes
+                if "larger weights" in n
+            ]
+        )
+        for w, pooling in (
+            (1 / (p + 0.1), "complete"),
+            (1 / (p + 0.1), "none"),
+            (rng.permutation(1 / (p + 0.1)), "complete"),
+        )
+    ]
     assert told == [1, 0, 0]
 
 
@@ -125,10 +150,16 @@ def declared(weight, **options):
         COUNTS, trials=3, weight=weight, group=GROUP.tolist(), covariates={"x": SLOPE.tolist()}
     )
     plain = {
-        "pooling": "partial", "prior": None, "success": None, "prior_trials": None,
-        "prior_weight": 1.0, "answer_prior": None, "ci_prob": 0.95, "keep": (),
+        "pooling": "partial",
+        "prior": None,
+        "success": None,
+        "prior_trials": None,
+        "prior_weight": 1.0,
+        "answer_prior": None,
+        "ci_prob": 0.95,
+        "keep": (),
         "difficulty": None if "pooling" in options else "beta",
-    }  # fmt: skip
+    }
     return read_study(data, "pass@1,2", **plain | options)
 
 
@@ -171,9 +202,10 @@ def test_both_populations_of_groups_and_a_covariate_by_simulation(population) ->
         np.testing.assert_allclose(found, expected, atol=0.05 * values_of.std())
     mine = posterior.draw(20_000, rng, False).metrics[:, 0, 1]
     np.testing.assert_allclose(
-        np.quantile(mine, [0.05, 0.5, 0.95]), np.quantile(drawn, [0.05, 0.5, 0.95]),
+        np.quantile(mine, [0.05, 0.5, 0.95]),
+        np.quantile(drawn, [0.05, 0.5, 0.95]),
         atol=0.08 * drawn.std(),
-    )  # fmt: skip
+    )
 
 
 def test_a_result_says_over_whom_its_population_is() -> None:
@@ -197,10 +229,13 @@ def test_the_note_on_weights_and_success_names_the_bootstrap_where_there_is_a_la
     p = rng.random(60)
     data = bk.tally(rng.binomial(3, p), trials=3, weight=1 / (p + 0.1))
     notes = [
-        " ".join(bk.evaluate(data, "pass@1", difficulty="beta", population=population,
-                                      draws=8, rng=1).notes)
+        " ".join(
+            bk.evaluate(
+                data, "pass@1", difficulty="beta", population=population, draws=8, rng=1
+            ).notes
+        )
         for population in ("law", "bootstrap")
-    ]  # fmt: skip
+    ]
     assert all("larger weights have lower scores" in text for text in notes)
     assert ["population='bootstrap'" in text for text in notes] == [True, False]
 

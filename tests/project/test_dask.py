@@ -45,9 +45,10 @@ def test_lazy_and_eager_tallies_are_the_same(kind, chunks) -> None:
     eager = xr.DataArray(marks, dims=DIMS, coords=labels)
     lazy = eager.copy(data=da.from_array(marks, chunks=chunks))
     for lazy_part, whole in (
-        (lazy, eager), (lazy.transpose("trial", "question", "system"), eager),
+        (lazy, eager),
+        (lazy.transpose("trial", "question", "system"), eager),
         (lazy.sel(system="a"), eager.sel(system="a")),
-    ):  # fmt: skip
+    ):
         counted, expected = (bk.tally(each, **options).dataset for each in (lazy_part, whole))
         xr.testing.assert_identical(counted, expected)
 
@@ -106,8 +107,9 @@ def parts_of(frame, partitions):
 
 def long_table(rows=60):
     rng = np.random.default_rng(3)
-    cells = pd.MultiIndex.from_product([["b", "a"], [f"q{i}" for i in range(6)], range(5)],
-                                       names=["system", "question", "trial"])  # fmt: skip
+    cells = pd.MultiIndex.from_product(
+        [["b", "a"], [f"q{i}" for i in range(6)], range(5)], names=["system", "question", "trial"]
+    )
     table = cells.to_frame(index=False).sample(frac=1, random_state=1)[:rows]
     table["outcome"] = rng.choice([0.0, 1.0, np.nan], len(table), p=[0.5, 0.4, 0.1])
     table["prompt"], table["cost"] = "what of " + table["question"], 1.0
@@ -244,9 +246,13 @@ def test_the_script_of_the_page_runs_as_it_is_written(tmp_path) -> None:
     script.write_text(code)
     paths = {"PYTHONPATH": str(Path(bk.__file__).parents[1])}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(script)], cwd=tmp_path, env=os.environ | paths,
-        capture_output=True, text=True, timeout=500,
-    )  # fmt: skip
+        [sys.executable, "-W", "ignore", str(script)],
+        cwd=tmp_path,
+        env=os.environ | paths,
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "pass@2" in done.stdout
 

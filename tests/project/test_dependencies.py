@@ -42,9 +42,11 @@ def _write_runs(folder: Path) -> None:
         "system,question,trial,outcome\n"
         + "".join(
             f"{system},{question},{trial},{trial < question % (4 + len(system)):d}\n"
-            for system in ("a", "bb") for question in range(5) for trial in range(4)
+            for system in ("a", "bb")
+            for question in range(5)
+            for trial in range(4)
         )
-    )  # fmt: skip
+    )
 
 
 def test_everyday_work_needs_no_sampler_no_plots_and_no_arviz(tmp_path) -> None:

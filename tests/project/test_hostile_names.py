@@ -37,11 +37,17 @@ def test_no_control_character_reaches_a_terminal(data, fit) -> None:
     gate = bk.decide.gate(fit, OTHER, metric="pass@1", margin=0.05)
     table = bk.table(fit)
     for text in (
-        data.card(), str(data), str(fit), "\n".join(fit.notes), bk.claim(fit), str(gate),
+        data.card(),
+        str(data),
+        str(fit),
+        "\n".join(fit.notes),
+        bk.claim(fit),
+        str(gate),
         str(table),
-        " ".join(table["sentence"]), _refusal(lambda: fit.sel(system=SYSTEM + "!")),
+        " ".join(table["sentence"]),
+        _refusal(lambda: fit.sel(system=SYSTEM + "!")),
         _refusal(lambda: bk.evaluate(data, "pass@1", group_weights={GROUP: 1}, group="group")),
-    ):  # fmt: skip
+    ):
         assert not re.search(r"[^\n\t -\U0010ffff]|[\x7f-\x9f]", text), repr(text)
 
 
@@ -61,9 +67,10 @@ def test_markdown_has_no_markup_or_link_of_a_name(fit) -> None:
     from bayesatk.comparison.gates.gate import gate_of
     from bayesatk.comparison.gates.policy import GatePolicy
 
-    both = bk.tally({"new": [[1, 0]] * 6, "baseline": [[1, 1]] * 6}, questions=[
-        f"q{number} {SYSTEM}" for number in range(6)
-    ])  # fmt: skip
+    both = bk.tally(
+        {"new": [[1, 0]] * 6, "baseline": [[1, 1]] * 6},
+        questions=[f"q{number} {SYSTEM}" for number in range(6)],
+    )
     floors = {f"q0 {SYSTEM}": 0.9}
     text = gate_of(both, GatePolicy("pass@1", 0.05, floors=floors), rng=0).markdown()
     shown = re.sub(r"\\(.)", "", text)  # an escaped character is only itself

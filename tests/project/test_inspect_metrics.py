@@ -23,11 +23,13 @@ STATISTICS = ("mean", "ci_lower", "ci_upper", "prob_greater")
 def epochs(marks: dict[object, list[object]], **metadata: dict[object, str]) -> list[SampleScore]:
     return [
         SampleScore(
-            score=Score(value=mark), sample_id=name,
+            score=Score(value=mark),
+            sample_id=name,
             sample_metadata={key: by_sample[name] for key, by_sample in metadata.items()},
         )
-        for name, values in marks.items() for mark in values
-    ]  # fmt: skip
+        for name, values in marks.items()
+        for mark in values
+    ]
 
 
 def logged(path: Path) -> dict[str, float]:
@@ -46,8 +48,10 @@ def of_rows(rows: pd.DataFrame, prefix: str = "", infix: str = "") -> dict[str, 
     """What the values of a table should be called and be."""
     return {
         f"{prefix}{row.metric}{infix} {row.target} {name}": getattr(row, name)
-        for row in rows.itertuples() for name in STATISTICS if hasattr(row, name)
-    }  # fmt: skip
+        for row in rows.itertuples()
+        for name in STATISTICS
+        if hasattr(row, name)
+    }
 
 
 @pytest.mark.long

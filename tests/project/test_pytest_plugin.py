@@ -44,10 +44,22 @@ def test_of_files(bayesatk_gate, tmp_path):
 
 def _pytest(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rs", *arguments,
-         str(folder)],
-        capture_output=True, text=True, check=False, cwd=folder,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "-q",
+            "-rs",
+            *arguments,
+            str(folder),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
     return done.stdout + done.stderr
 
 
@@ -159,9 +171,14 @@ def test_a_marked_test_is_repeated_until_its_trials_decide(tmp_path, options) ->
     *_, summary = shown.partition(" repeated tests ")
     for name, line in LINES.items():
         assert summary.count(f"test_repeated.py::{name}: {line}") == 1, shown
-    for text in ("E       AssertionError: unlucky", "RuntimeError: no connection",
-                 "in trial 4; 3 of the 3 before it passed", "OSError: not closed",
-                 "fixture 'nothing' not found", "no key"):  # fmt: skip
+    for text in (
+        "E       AssertionError: unlucky",
+        "RuntimeError: no connection",
+        "in trial 4; 3 of the 3 before it passed",
+        "OSError: not closed",
+        "fixture 'nothing' not found",
+        "no key",
+    ):
         assert text in shown
     xml = (tmp_path / "found.xml").read_text()
     assert xml.count('name="bayesatk_trials"') == len(LINES)
@@ -234,6 +251,7 @@ def test_ending_early_changes_no_outcome() -> None:
         outcome = test.outcome(test.verdict(passed, failed))
         if test.verdict(passed, failed) == "undecided":
             left = 12 - passed - failed
-            ways = [(passed + i, failed + j) for i, j in np.ndindex(left + 1, left + 1)
-                    if i + j <= left]  # fmt: skip
+            ways = [
+                (passed + i, failed + j) for i, j in np.ndindex(left + 1, left + 1) if i + j <= left
+            ]
             assert {test.outcome(test.verdict(*counts)) for counts in ways} == {outcome}

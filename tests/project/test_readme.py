@@ -64,9 +64,13 @@ def shell(line: str, folder: Path) -> str:
     """Run a line as it stands, with the commands of this environment first; return its output."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     done = subprocess.run(
-        ["bash", "-c", line], capture_output=True, text=True, cwd=folder, check=False,
+        ["bash", "-c", line],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
         env=os.environ | {"PATH": path},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
     return done.stdout
 

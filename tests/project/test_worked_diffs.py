@@ -40,7 +40,10 @@ def test_diff_applies_and_its_tests_pass(diff: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
     done = subprocess.run(
         [*command, "-W", "error", "--import-mode=importlib", "--rootdir=.", "tests"],
-        cwd=tmp_path, env=environ | {"PYTHONPATH": "src"}, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env=environ | {"PYTHONPATH": "src"},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^[23] passed", done.stdout, re.MULTILINE)

@@ -128,7 +128,9 @@ def test_scores(k: int, counts: list[int]) -> None:
     assert_close(mu, Fraction(counts[1] + 4 * counts[2], 4 * total), MEAN)
     assert sigma == pytest.approx(sqrt(variance) * (total + 3) / total, rel=VARIANCE)
     if k <= total:
-        reached = [witness.finite([Fraction(0)] + [Fraction(1)] * k, above, total)
-                   for above in (counts[1] + counts[2], counts[2])]  # fmt: skip
+        reached = [
+            witness.finite([Fraction(0)] + [Fraction(1)] * k, above, total)
+            for above in (counts[1] + counts[2], counts[2])
+        ]
         exact = sum((s * r for s, r in zip(steps, reached, strict=True)), Fraction(0))
         assert_close(published.max_at_k(R, k, w), exact, MEAN)

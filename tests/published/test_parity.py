@@ -58,8 +58,9 @@ def test_parity_of_graded_scores(graded, prior) -> None:
     for k in (1, 3, 9):
         np.testing.assert_allclose(
             bk.published.max_at_k_ci(graded, k, w, prior),
-            published.max_at_k_ci(graded, k, w, prior), rtol=1e-9,
-        )  # fmt: skip
+            published.max_at_k_ci(graded, k, w, prior),
+            rtol=1e-9,
+        )
 
 
 SHAPES = {

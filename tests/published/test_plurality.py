@@ -108,8 +108,14 @@ def test_small_questions_are_the_enumerated_elections(law, case):
 def test_questions_of_different_sizes_are_judged_one_by_one(law):
     """Rows filled up with nothing; equal counts with others correct, or unanswered."""
     rows = [[3, 1, 1], [4], [1, 0, 2, 2], [2, 5], [2, 5], [2, 5]]
-    rights = [[True, False, False], [False], [False, True, True, False], [True, True],
-              [False, True], [False, True]]  # fmt: skip
+    rights = [
+        [True, False, False],
+        [False],
+        [False, True, True, False],
+        [True, True],
+        [False, True],
+        [False, True],
+    ]
     unanswered = [1, 2, 0, 3, 3, 0]
     sizes = [sum(row) + u for row, u in zip(rows, unanswered, strict=True)]
     scale = np.array(sizes if law == "latent" else [1] * len(rows))

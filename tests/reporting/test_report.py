@@ -271,10 +271,17 @@ def browser(tmp_path_factory):
     options.binary_location = CHROMIUM
     profile = tmp_path_factory.mktemp("profile")
     for argument in (
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        "--disable-dev-shm-usage", f"--user-data-dir={profile}",
-    ):  # fmt: skip
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={profile}",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
@@ -321,8 +328,9 @@ def test_metrics_switch_in_place_and_nothing_is_wider_than_a_telephone(opened) -
         ".filter(f => f.offsetHeight > 0).map(f => f.querySelector('h3').textContent)"
     )
     assert opened.execute_script(drawn) == [
-        "Differences in pass^2 on questions like these", "Ranks in pass^2 on questions like these",
-    ]  # fmt: skip
+        "Differences in pass^2 on questions like these",
+        "Ranks in pass^2 on questions like these",
+    ]
     size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     wide = (
@@ -542,9 +550,10 @@ def test_methods_of_marks_by_a_judge_have_its_rates_with_their_priors(tmp_path) 
             assert f"judge of {system}{rate}Beta({prior})" in re.sub(r"\n", "", text)
     for words in (
         "Estimates are those of the marks as they are, with the errors of the judge",
-        "a wrong one with false_positive_rate. Every system", "posterior is of true success",
+        "a wrong one with false_positive_rate. Every system",
+        "posterior is of true success",
         "Open marker: unbiased estimate from the observed trials, by the marks as they are.",
-    ):  # fmt: skip
+    ):
         assert words in text
     for words in ("Estimates are unbiased", "Costs have no model"):
         assert words not in text

@@ -47,8 +47,11 @@ def test_a_table_comes_back_with_its_order_and_types(rows) -> None:
 
 
 def test_files_keep_every_type(tmp_path) -> None:
-    rows = {("x", 0): (np.nan, 3, True, "a"), ("y", 2): (np.inf, -1, False, ""),
-            ("x", 2): (-np.inf, 0, True, "é")}  # fmt: skip
+    rows = {
+        ("x", 0): (np.nan, 3, True, "a"),
+        ("y", 2): (np.inf, -1, False, ""),
+        ("x", 2): (-np.inf, 0, True, "é"),
+    }
     group = analysis_group(_table(rows), ["system", "level"], {"nested": {"a": [1]}})
     tree = with_analysis(tree_of(None, "by hand"), "plan", plan=group)
     again = bk.load_result(bk.save(tree, tmp_path / "one.nc"))

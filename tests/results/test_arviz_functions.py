@@ -181,9 +181,12 @@ def test_functions_work_on_draws_of_your_own_model() -> None:
     (counts,) = trace["observed_data"].data_vars
     mean, size = trace["posterior"]["mean_p"], 1.0 / trace["posterior"]["icc"] - 1.0
     logs = xr.apply_ufunc(  # of the counts, with p integrated out
-        betabinom.logpmf, trace["observed_data"][counts], xr.DataArray(TRIALS, dims="question"),
-        mean * size, (1.0 - mean) * size,
-    ).transpose("chain", "draw", ...)  # fmt: skip
+        betabinom.logpmf,
+        trace["observed_data"][counts],
+        xr.DataArray(TRIALS, dims="question"),
+        mean * size,
+        (1.0 - mean) * size,
+    ).transpose("chain", "draw", ...)
     trace["log_likelihood"] = xr.Dataset({counts: logs})
     own = bk.from_draws(trace, (RIGHT, TRIALS), "pass@1,2", rng=1)
     assert set(failures(own.sel(system="system"), "own")) <= OF_PRIOR

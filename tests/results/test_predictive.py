@@ -93,9 +93,14 @@ def test_posterior_predictive_of_structure_against_brute_force(grouped, judged) 
     data = bk.tally(RIGHT, trials=TRIALS, covariates={"x": X.tolist()})
     options = {"group": GROUP.tolist()} if grouped else {"covariates": ["x"]}
     fit = bk.evaluate(
-        data, "pass@1", difficulty="beta", draws=2000, rng=1, judge=JUDGE if judged else None,
+        data,
+        "pass@1",
+        difficulty="beta",
+        draws=2000,
+        rng=1,
+        judge=JUDGE if judged else None,
         **options,
-    )  # fmt: skip
+    )
     counts = flat(fit["posterior_predictive"]["successes"])
     mean, variance = brute_force(grouped, judged)
     np.testing.assert_allclose(counts.mean(axis=0), mean, atol=0.08)
@@ -131,9 +136,13 @@ def test_replicates_are_of_new_questions_without_earlier_trials(atoms, weight) -
     if weight:
         options = {"prior_trials": bk.tally(earlier, trials=np.full(6, 2)), "prior_weight": weight}
     fit = bk.evaluate(
-        (RIGHT, TRIALS), "pass@1", difficulty="inflated" if atoms else "beta", draws=2000, rng=1,
+        (RIGHT, TRIALS),
+        "pass@1",
+        difficulty="inflated" if atoms else "beta",
+        draws=2000,
+        rng=1,
         **options,
-    )  # fmt: skip
+    )
     counts = flat(fit["posterior_predictive"]["successes"])
     for question, n in enumerate(TRIALS):
         for right in range(n + 1):
@@ -155,9 +164,14 @@ def test_log_prior_of_covariates_is_the_density_of_their_coordinates() -> None:
 
 def test_log_prior_of_groups_is_the_density_of_their_coordinates() -> None:
     fit = bk.evaluate(
-        (RIGHT, TRIALS), "pass@1", group=GROUP.tolist(), prior=bk.priors.HyperPrior(group_sd=0.5),
-        difficulty="inflated", draws=50, rng=1,
-    )  # fmt: skip
+        (RIGHT, TRIALS),
+        "pass@1",
+        group=GROUP.tolist(),
+        prior=bk.priors.HyperPrior(group_sd=0.5),
+        difficulty="inflated",
+        draws=50,
+        rng=1,
+    )
     posterior, log_prior = fit["posterior"], fit["log_prior"]
     sd = flat(posterior["group_sd"])
     expected = halfnorm.logpdf(sd, scale=0.5) + np.log(sd)
@@ -210,9 +224,14 @@ def test_power_of_an_averaged_prior_keeps_the_prior_probability_of_families() ->
 def test_prior_of_complete_pooling_has_the_earlier_trials() -> None:
     earlier = bk.tally(np.array([5, 4]), trials=np.array([5, 5]))
     fit = bk.evaluate(
-        ([1, 2], [3, 3]), "pass@1", pooling="complete", prior_trials=earlier, prior_weight=0.5,
-        draws=50, rng=1,
-    )  # fmt: skip
+        ([1, 2], [3, 3]),
+        "pass@1",
+        pooling="complete",
+        prior_trials=earlier,
+        prior_weight=0.5,
+        draws=50,
+        rng=1,
+    )
     p = flat(fit["prior"]["mean_p"])
     assert p.mean() == pytest.approx(5.5 / 7.0, abs=0.035)
     p = flat(fit["posterior"]["mean_p"])

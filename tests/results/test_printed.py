@@ -61,8 +61,10 @@ def test_pairs_are_printed_once_with_a_sentence_and_notes() -> None:
     means = bk.table(fit).query("metric == 'pass@1' and target == 'questions'")
     first, second, last = means.sort_values("mean", ascending=False)["system"]
     assert [*table[["system", "other"]].drop_duplicates().itertuples(index=False, name=None)] == [
-        (first, second), (first, last), (second, last),
-    ]  # fmt: skip
+        (first, second),
+        (first, last),
+        (second, last),
+    ]
     assert not [sentence for sentence in table["sentence"] if sentence in shown]
     assert "3 systems scored " in shown
     assert "declared worse than one of it" in shown
@@ -150,8 +152,12 @@ def test_long_tables_say_how_many_sentences_are_left_out() -> None:
 
 
 def test_costs_and_coefficients_are_tables_like_others() -> None:
-    data = bk.tally(MARKS, cost={name: 1.0 + marks for name, marks in MARKS.items()},
-                    covariates={"size": np.arange(25.0)}, cost_unit="USD")  # fmt: skip
+    data = bk.tally(
+        MARKS,
+        cost={name: 1.0 + marks for name, marks in MARKS.items()},
+        covariates={"size": np.arange(25.0)},
+        cost_unit="USD",
+    )
     options = {"difficulty": "beta", "rng": 1}
     costs = bk.evaluate(data, "pass@1 cost", draws=100, **options)
     assert "; pass@1 cost" in str(costs)

@@ -70,8 +70,10 @@ def test_equal_runs_are_equal_though_made_at_different_times() -> None:
 def test_equal_numbers_of_two_groups_are_both_printed():
     frame = pd.DataFrame(
         {
-            "system": ["a"] * 4, "group": ["x", "x", "y", "y"],
-            "target": ["questions", "population"] * 2, "estimate": [0.61] * 4,
+            "system": ["a"] * 4,
+            "group": ["x", "x", "y", "y"],
+            "target": ["questions", "population"] * 2,
+            "estimate": [0.61] * 4,
         }
-    )  # fmt: skip
+    )
     assert view(frame, "groups").text().count("0.610") == 2  # of each group once

@@ -45,8 +45,10 @@ def test_correct_formulas_agree(exact, sampled) -> None:
     found = bk.verify(exact, sampled)
     assert found.verdict == "agree", found.table
     assert found.table["target"].value_counts().to_dict() == {
-        "questions": 3, "population": 3, "observed": 3,
-    }  # fmt: skip
+        "questions": 3,
+        "population": 3,
+        "observed": 3,
+    }
     assert found.summary().startswith("AGREE: 9 quantities (9 agree, 0 disagree, 0 inconclusive)")
     assert str(found) == found.summary()
     worst = found.table.loc[found.table["z_mean"].abs().idxmax()]
@@ -221,8 +223,10 @@ def test_what_is_not_tested_is_blank_and_said(right) -> None:
     assert "of differences is tested (4) by correlations, which both results" in str(tested)
     own = bk.from_draws(
         xr.DataTree.from_dict({"posterior": sampled["posterior"].to_dataset()[["p"]]}),
-        faults.data_of(3), faults.METRICS, rng=3,
-    )  # fmt: skip
+        faults.data_of(3),
+        faults.METRICS,
+        rng=3,
+    )
     found = bk.verify(exact, own)
     assert "the spread of differences is not tested (4)" in str(found)
     of_pairs = found.table.query("target == 'population' and other == 'a'")
@@ -306,8 +310,9 @@ def test_metrics_that_the_sampled_result_lacks_are_named(data, sampled) -> None:
 def test_observed_values_are_counted_with_weights_of_questions_and_groups() -> None:
     data = bk.tally(
         [[1, 0, 1], [0, 0, 1], [1, 1, 1], [1, 1], [0, 1, 0]] * 4,
-        weight=[1.0, 2.0, 3.0, 4.0, 5.0] * 4, group=["a", "b", "b", "c", "c"] * 4,
-    )  # fmt: skip
+        weight=[1.0, 2.0, 3.0, 4.0, 5.0] * 4,
+        group=["a", "b", "b", "c", "c"] * 4,
+    )
     for weights in (None, "equal", {"a": 0.5, "b": 0.2, "c": 0.3}):
         fit = bk.evaluate(data, "pass@1,2,3", group_weights=weights, draws=1000, rng=1)
         table = bk.verify(fit, fit.drop_nodes("closed_form")).table
@@ -410,11 +415,18 @@ def test_planted_faults_are_caught(right, name) -> None:
     found = bk.verify(faults.FAULTS[name](exact), sampled)
     assert found.verdict == "disagree"
     column = next(
-        column for word, column in (
-            ("end", "z_ends"), ("cubed", "z_draws"), ("difference", "z_draws"), ("sd by", "z_sd"),
-            ("targets", "z_sd"), ("permuted", "z_sd"), ("", "z_mean"),
-        ) if word in name
-    )  # fmt: skip
+        column
+        for word, column in (
+            ("end", "z_ends"),
+            ("cubed", "z_draws"),
+            ("difference", "z_draws"),
+            ("sd by", "z_sd"),
+            ("targets", "z_sd"),
+            ("permuted", "z_sd"),
+            ("", "z_mean"),
+        )
+        if word in name
+    )
     wrong = found.table[found.table["verdict"] == "disagree"]
     assert (wrong[column].abs() > found.table.attrs["threshold"]).any()
 

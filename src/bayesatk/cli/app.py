@@ -205,8 +205,13 @@ def report(
     announce("Drawing the page ...", quiet)
     with working("Drawing the page ...", quiet):
         write_page(
-            fit, output, data=data, verification=verification, guess=guess, title=title,
-        )  # fmt: skip
+            fit,
+            output,
+            data=data,
+            verification=verification,
+            guess=guess,
+            title=title,
+        )
     say(console, f"Saved {output}")
     if verification is not None and verification.verdict == "disagree":
         raise Exit(DISAGREE)

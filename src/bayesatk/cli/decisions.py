@@ -78,14 +78,24 @@ def plan(
 
     if data is not None:
         source = evaluate(
-            data, metric, difficulty=families(difficulty), population=population, rng=0,
+            data,
+            metric,
+            difficulty=families(difficulty),
+            population=population,
+            rng=0,
             covariates=reading.covariate,
-        )  # fmt: skip
+        )
     with working("Planning ...", delivery.silent):
         tree = draw_up(
-            source, metric, width=width, prob_correct=prob_correct, prob_ahead=prob_ahead,
-            target=target, trials=numbers_between_commas(trials), correlation=correlation,
-        )  # fmt: skip
+            source,
+            metric,
+            width=width,
+            prob_correct=prob_correct,
+            prob_ahead=prob_ahead,
+            target=target,
+            trials=numbers_between_commas(trials),
+            correlation=correlation,
+        )
     delivery.deliver(tree)
 
 
@@ -144,9 +154,12 @@ def guessers(
 
     with working("Comparing with random guessers ...", delivery.silent):
         fit = evaluate(
-            data, "mean", pooling=evaluation.pooling,
-            difficulty=families(evaluation.difficulty), rng=evaluation.seed,
-        )  # fmt: skip
+            data,
+            "mean",
+            pooling=evaluation.pooling,
+            difficulty=families(evaluation.difficulty),
+            rng=evaluation.seed,
+        )
         result = random_baseline(
             fit, p, t, correlation=correlation, alpha=alpha, rng=evaluation.seed
         )
@@ -296,9 +309,15 @@ def gate(
 
 
 def _gate(
-    reading: Reading, rules: Any, baseline: Path | None, systems: list[str] | None,
-    only_shared: bool, seed: int, output: Path | None, silent: bool,
-) -> Any:  # fmt: skip
+    reading: Reading,
+    rules: Any,
+    baseline: Path | None,
+    systems: list[str] | None,
+    only_shared: bool,
+    seed: int,
+    output: Path | None,
+    silent: bool,
+) -> Any:
     """Return the verdict on runs of two systems, or on two of a saved result by its model."""
     from bayesatk.comparison.gates.gate import gate_of, gate_of_result
     from bayesatk.io.saved import load_result
@@ -388,7 +407,7 @@ def _write_policy(path: Path, metric: str, margin: float) -> None:
 
 def _check_gate(
     reading: Reading, baseline: Path | None, system: list[str], stated: list[Any], design: bool
-) -> None:  # fmt: skip
+) -> None:
     """Refuse what does not go together, before anything is read."""
     of_file = reading.files or system
     for is_wrong, message in (

@@ -86,9 +86,11 @@ def _help_all() -> inspect.Parameter:
         "--help-all", is_eager=True, expose_value=False, callback=show, help="Show all options."
     )
     return inspect.Parameter(
-        "help_all", inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[bool, option],
+        "help_all",
+        inspect.Parameter.KEYWORD_ONLY,
+        annotation=Annotated[bool, option],
         default=False,
-    )  # fmt: skip
+    )
 
 
 def command(
@@ -150,13 +152,15 @@ def _of_groups(groups: Iterable[Any], without: Collection[str]) -> dict[str, ins
     """Return the fields of dataclasses as parameters."""
     return {
         field.name: inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, annotation=field.type,
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=field.type,
             default=inspect.Parameter.empty if field.default is MISSING else field.default,
         )
         for group in groups
         for field in fields(group)
         if field.name not in without
-    }  # fmt: skip
+    }
 
 
 def _described(owner: Any) -> dict[str, Any]:
@@ -498,11 +502,15 @@ class Evaluation:
         """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""
         covariates = None if reading is None else reading.covariate
         return {
-            "pooling": self.pooling, "difficulty": families(self.difficulty),
-            "judge": self.judge, "rng": self.seed, "population": self.population,
-            "prior_trials": self._earlier(reading), "prior_weight": self.prior_weight,
+            "pooling": self.pooling,
+            "difficulty": families(self.difficulty),
+            "judge": self.judge,
+            "rng": self.seed,
+            "population": self.population,
+            "prior_trials": self._earlier(reading),
+            "prior_weight": self.prior_weight,
             **structure(data, covariates, self.group_weight),
-        }  # fmt: skip
+        }
 
     def _earlier(self, reading: Reading | None) -> Any:
         """Return the earlier trials of the questions of the data, some of which may have none."""
@@ -523,9 +531,13 @@ class Evaluation:
         from bayesatk.posterior.evaluate import evaluate
 
         return evaluate(
-            data, self.metric or (), ci_prob=self.ci_prob, ci_kind=self.ci_kind, progress=progress,
+            data,
+            self.metric or (),
+            ci_prob=self.ci_prob,
+            ci_kind=self.ci_kind,
+            progress=progress,
             **model,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)

@@ -114,9 +114,12 @@ def _concerns(note: str, label: str, metrics: Sequence[Metric]) -> bool:
 
 
 def said(
-    fit: Result, metric: str | Metric | None = None, target: str = "population",
-    system: object = None, other: object = None,
-) -> tuple[str, list[object]]:  # fmt: skip
+    fit: Result,
+    metric: str | Metric | None = None,
+    target: str = "population",
+    system: object = None,
+    other: object = None,
+) -> tuple[str, list[object]]:
     """Return the sentence of `claim` without notes, and the systems that it is about."""
     if target not in fit.targets:
         targets = " or ".join(map(repr, fit.targets))
@@ -158,14 +161,17 @@ def _of_costs(
         known: list[str | Argument] = [Argument("target", each) for each in said_on]
         remedy = known[:1] or ["run more trials"]
         raise ArgumentError(
-            "target", f" must be one on which {metric.label} of both systems is known, which on "
+            "target",
+            f" must be one on which {metric.label} of both systems is known, which on "
             f"{TARGET_NAMES[target]} it is not, as the notes of the result say. Instead, ",
-            *remedy, ".",
-        )  # fmt: skip
+            *remedy,
+            ".",
+        )
     raise ArgumentError(
-        "system", f" and other must have tried the same questions, whose costs are compared; "
+        "system",
+        f" and other must have tried the same questions, whose costs are compared; "
         f"{names[0]!r} and {names[1]!r} did not.",
-    )  # fmt: skip
+    )
 
 
 def _metric_of(result: Result, metric: str | Metric | None) -> Metric:

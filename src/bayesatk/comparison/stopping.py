@@ -124,9 +124,11 @@ def e_value(
     groups = list(combinations(outcomes.systems, 2 if threshold is None else 1))
     if not groups:
         raise ArgumentError(
-            "fit", " must have at least two systems to compare; got one. Pass ",
-            "threshold", " to compare its mean with a number.",
-        )  # fmt: skip
+            "fit",
+            " must have at least two systems to compare; got one. Pass ",
+            "threshold",
+            " to compare its mean with a number.",
+        )
     rows = []
     for systems in groups:
         successes, number = (
@@ -143,12 +145,21 @@ def e_value(
         with np.errstate(over="ignore", under="ignore"):
             value = float(np.exp(log_e))
         against = {"other": systems[1]} if threshold is None else {"threshold": threshold}
-        rows.append({
-            "system": systems[0], **against, "e_value": value, "log_e": log_e, "log_e_above": above,
-            "log_e_below": below, "estimate": estimate, "ci_lower": interval[0],
-            "ci_upper": interval[1], "questions": int(ready.sum()),
-            "waiting": int((number.any(axis=0) & ~ready).sum()),
-        })  # fmt: skip
+        rows.append(
+            {
+                "system": systems[0],
+                **against,
+                "e_value": value,
+                "log_e": log_e,
+                "log_e_above": above,
+                "log_e_below": below,
+                "estimate": estimate,
+                "ci_lower": interval[0],
+                "ci_upper": interval[1],
+                "questions": int(ready.sum()),
+                "waiting": int((number.any(axis=0) & ~ready).sum()),
+            }
+        )
     turner = "Turner and Grünwald 2023, AISTATS, PMLR 206"
     betting = "Waudby-Smith and Ramdas 2024, J. R. Statist. Soc. B 86(1), 1-27"
     cited, label = (turner, None) if parsed_metric is None else (betting, parsed_metric.label)
@@ -168,10 +179,13 @@ def _checked(
         proper_probability("threshold", threshold, 0.5)
     if threshold is not None and parsed_metric is None:
         raise ArgumentError(
-            "metric", " must be given with ", "threshold",
-            ": a threshold is one of the mean of a metric. Pass ", Argument("metric", "pass@1"),
+            "metric",
+            " must be given with ",
+            "threshold",
+            ": a threshold is one of the mean of a metric. Pass ",
+            Argument("metric", "pass@1"),
             ".",
-        )  # fmt: skip
+        )
     return parsed_metric
 
 
@@ -193,16 +207,21 @@ def _check_counts(
     if plan is not None and more.size:
         system, question = (more[name].values.tolist()[0] for name in ("system", "question"))
         raise ArgumentError(
-            "trials", f" must be the number planned for each question and system; got {plan}, and "
+            "trials",
+            f" must be the number planned for each question and system; got {plan}, and "
             f"question {question!r} of {system!r} has {int(more.max())}. Leave it out of "
             "bayesatk.decide.e_value for a single look at all trials.",
-        )  # fmt: skip
+        )
 
 
 def _evidence(
-    successes: Ints, trials: Ints, metric: Metric | None, threshold: float | None, sd: float,
+    successes: Ints,
+    trials: Ints,
+    metric: Metric | None,
+    threshold: float | None,
+    sd: float,
     alpha: float,
-) -> tuple[float, float, float, tuple[float, float]]:  # fmt: skip
+) -> tuple[float, float, float, tuple[float, float]]:
     """Log e-values above and below, estimate, interval; of counts (systems, questions)."""
     if metric is None:
         splits = Splits.of(successes, trials)
@@ -281,9 +300,13 @@ class StoppingRule:
             above, or below), "precise enough" or "go on".
         """
         evidence = e_value(
-            fit, self.metric, threshold=self.threshold, trials=self.trials, sd=self.sd,
+            fit,
+            self.metric,
+            threshold=self.threshold,
+            trials=self.trials,
+            sd=self.sd,
             alpha=self.alpha,
-        )  # fmt: skip
+        )
         reasons = [self._reason(row) for row in evidence.to_dict("records")]
         rows = evidence[["system", "other" if self.threshold is None else "threshold"]]
         return pd.DataFrame(rows).assign(

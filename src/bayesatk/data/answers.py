@@ -192,9 +192,12 @@ class Answers:
         return Answers(
             (np.cumsum(systems) - 1)[self.system[entries]],
             (np.cumsum(questions) - 1)[self.question[entries]],
-            list(compress(self.label, entries)), self.count[entries], self.correct[entries],
-            self.unanswered[systems][:, questions], self.rules,
-        )  # fmt: skip
+            list(compress(self.label, entries)),
+            self.count[entries],
+            self.correct[entries],
+            self.unanswered[systems][:, questions],
+            self.rules,
+        )
 
     def card(self) -> str:
         """Return a line for the data card."""
@@ -352,11 +355,14 @@ def group(
     counts = counts.reset_index(name="count")
     cell_of_entry = counts["cell"].to_numpy(np.int64)
     answers = Answers(
-        cell_of_entry // shape[1], cell_of_entry % shape[1],
+        cell_of_entry // shape[1],
+        cell_of_entry % shape[1],
         [texts[code] for code in counts["answer"]],
-        counts["count"].to_numpy(np.int64), counts["correct"].to_numpy(bool),
-        unanswered.reshape(shape), rules,
-    )  # fmt: skip
+        counts["count"].to_numpy(np.int64),
+        counts["correct"].to_numpy(bool),
+        unanswered.reshape(shape),
+        rules,
+    )
     overruled_note = (
         f"{overruled} marks overruled by the majority of equal answers (plurality only)"
     )

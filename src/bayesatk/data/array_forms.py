@@ -170,10 +170,11 @@ def arranged_like(long: LongForm, values: object, name: str) -> list[Any]:
     named = not isinstance(values, Mapping) or list(values) == list(long.systems)
     if not named or not np.array_equal(sizes.ravel(), trials):
         raise OutcomeError(
-            name, " must be arranged like data, one for each trial; got "
+            name,
+            " must be arranged like data, one for each trial; got "
             f"{shown(sizes.tolist())} by question, and data have "
             f"{shown(trials.reshape(len(long.systems), -1).tolist())} outcomes.",
-        )  # fmt: skip
+        )
     cells = [value for block in blocks for value in block.cells()]
     if long.cell is None:
         return cells
@@ -186,9 +187,10 @@ def _by_position(long: LongForm, values: xr.DataArray, name: str) -> NDArray[Any
     for dim, expected in (("system", long.systems), ("question", long.questions)):
         if dim in values.indexes and values.indexes[dim].tolist() != list(expected):
             raise OutcomeError(
-                name, f" must have the {dim}s of data, in their order; got "
+                name,
+                f" must have the {dim}s of data, in their order; got "
                 f"{shown(values.indexes[dim].tolist())}. Use {name}.reindex_like(data).",
-            )  # fmt: skip
+            )
     return oriented(values, name, *DIMS).values
 
 
@@ -261,8 +263,10 @@ def _blocks_by_system(systems: Mapping[Any, object], name: str) -> list[Block]:
         raise OutcomeError(
             "every system must be one table of the same questions; got (systems, questions) "
             f"{shown(shapes, 400)}. For systems that answered different questions pass a long "
-            "table, with ", Argument("missing", "ignore"), ".",
-        )  # fmt: skip
+            "table, with ",
+            Argument("missing", "ignore"),
+            ".",
+        )
     return list(blocks.values())
 
 
@@ -354,8 +358,9 @@ def _counts_by_system(values: Mapping[Any, object], name: str) -> tuple[Ints, La
             f"{name} by system must be one vector (question,) for each, all of the same length; "
             f"got shapes {shown([row.shape for row in rows])}. For systems that answered different "
             "questions pass a table with columns system, question, trials and successes, with ",
-            Argument("missing", "ignore"), ".",
-        )  # fmt: skip
+            Argument("missing", "ignore"),
+            ".",
+        )
     labels = {"system": list(values)} | ({"question": questions[0]} if questions[0] else {})
     return np.stack(np.broadcast_arrays(*map(np.atleast_1d, rows))), labels
 
@@ -406,11 +411,16 @@ def _count_dask_blocks(data: xr.DataArray, scale: Scores) -> LongForm:
         return read_nested(np.empty(data.shape), scale)
     blocks, slots = data.data, range(CODE_INVALID, len(scale))
     # Each block becomes counts by slot, which are summed over the blocks of trials.
-    counts = blocks.map_blocks(
-        lambda block: count_codes(encode(block, scale), slots)[..., None, :],
-        dtype=np.int64, new_axis=blocks.ndim,
-        chunks=(*blocks.chunks[:-1], (1,) * len(blocks.chunks[-1]), len(slots)),
-    ).sum(axis=-2).compute()  # fmt: skip
+    counts = (
+        blocks.map_blocks(
+            lambda block: count_codes(encode(block, scale), slots)[..., None, :],
+            dtype=np.int64,
+            new_axis=blocks.ndim,
+            chunks=(*blocks.chunks[:-1], (1,) * len(blocks.chunks[-1]), len(slots)),
+        )
+        .sum(axis=-2)
+        .compute()
+    )
     if counts[..., 0].any():
         cell = np.argwhere(counts[..., 0])[0].tolist()
         row = blocks[tuple(cell)].compute()

@@ -259,10 +259,15 @@ def require_together(values: Mapping[Capability, object]) -> None:
         if why is not None:
             first, second = (FEATURES[name] for name in pair)
             raise ArgumentError(
-                *first.named, " must be left out with ", *second.named,
+                *first.named,
+                " must be left out with ",
+                *second.named,
                 f": {why}. Got {values[pair[0]]!s:.80} with {values[pair[1]]!s:.80}. To go on, ",
-                *first.without, "; or ", *second.without, ".",
-            )  # fmt: skip
+                *first.without,
+                "; or ",
+                *second.without,
+                ".",
+            )
 
 
 def answered(operation: Operation, held: Iterable[Capability]) -> bool:
@@ -295,9 +300,12 @@ def require_operation(
         if why is not None:
             feature = FEATURES[capability]
             raise ArgumentError(
-                argument, f" must be without {feature.words} for {_WORDS[operation]}: "
-                f"{why}. Got {value!s:.80}. {again}", *feature.without, ".",
-            )  # fmt: skip
+                argument,
+                f" must be without {feature.words} for {_WORDS[operation]}: "
+                f"{why}. Got {value!s:.80}. {again}",
+                *feature.without,
+                ".",
+            )
 
 
 def refused_pairs() -> list[tuple[str, str, str]]:

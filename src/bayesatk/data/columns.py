@@ -112,19 +112,23 @@ class Columns:
             for role, cells in self.values.items()
         }
         return replace(
-            self, values=values, place=lambda row: place(rows[row]),
-            content={name: [cells[row] for row in rows.tolist()]
-                     for name, cells in self.content.items()},
-        )  # fmt: skip
+            self,
+            values=values,
+            place=lambda row: place(rows[row]),
+            content={
+                name: [cells[row] for row in rows.tolist()] for name, cells in self.content.items()
+            },
+        )
 
     def with_column(self, role: str, name: Any, values: Any) -> "Columns":
         """Return the table with a column for a role, which replaces the present one if any."""
         roles = {**self.roles, role: name}
         in_order = dict.fromkeys([*filter(roles.__contains__, ROLES), *roles])
         return replace(
-            self, roles={role: roles[role] for role in in_order},
+            self,
+            roles={role: roles[role] for role in in_order},
             values={**self.values, role: values},
-        )  # fmt: skip
+        )
 
     def without(self, role: str) -> "Columns":
         """Return the table without the column with a role."""
@@ -210,19 +214,24 @@ class Picked:
         if not rows.get("systems"):
             trials = as_tuple(roles.get("outcome"))
             rows["systems"] = (
-                systems_of_columns(beside[0]) if beside
+                systems_of_columns(beside[0])
+                if beside
                 else systems_of_trials(trials, numbered="outcome" in columns)
-            )  # fmt: skip
+            )
         used = {*columns_of(roles, *roles), *content, *rows.get("where", ())}
         used |= {name.partition(".")[0] for name in used if isinstance(name, str)}
         unused = tuple(name for name in sample.names if name not in used)
         told = [name for name in unused if name not in rows.get("systems", ())]
         found_doubts = [*answers.values(), *doubts(sample, roles, told, columns, of_file)]
         return cls(
-            roles, content, unused, doubts=found_doubts,
+            roles,
+            content,
+            unused,
+            doubts=found_doubts,
             apart=ways_to_tell_trials_apart(sample, roles, unused, of_file),
-            constants=constants, **rows,
-        )  # fmt: skip
+            constants=constants,
+            **rows,
+        )
 
     @property
     def needed(self) -> list[Any]:
@@ -257,12 +266,20 @@ class Picked:
             else:
                 values[role] = list(map(list, joined))
         content = digests({name: read(name, "content") for name in self.content})
-        named = {role: ",".join(map(str, name)) if isinstance(name, tuple) else name
-                 for role, name in self.roles.items()}  # fmt: skip
+        named = {
+            role: ",".join(map(str, name)) if isinstance(name, tuple) else name
+            for role, name in self.roles.items()
+        }
         table = Columns(
-            named, values, content=content, unused=self.unused, doubts=self.doubts,
-            apart=self.apart, of_file=self.of_file, **rows,
-        )  # fmt: skip
+            named,
+            values,
+            content=content,
+            unused=self.unused,
+            doubts=self.doubts,
+            apart=self.apart,
+            of_file=self.of_file,
+            **rows,
+        )
         table = self._selected_rows(table, read)
         if self.systems:
             table = _of_systems(table, self.roles, self.systems)
@@ -274,8 +291,10 @@ class Picked:
         """Return the rows that fit `where`, without those that lack a question if `drops`."""
         if self.where:
             wanted = {name: listed(read(name, "where")) for name in self.where}
-            rows = [dict(zip(wanted, values, strict=True))
-                    for values in zip(*wanted.values(), strict=True)]  # fmt: skip
+            rows = [
+                dict(zip(wanted, values, strict=True))
+                for values in zip(*wanted.values(), strict=True)
+            ]
             table = table.take(
                 [place for place, row in enumerate(rows) if row_matches(row.get, self.where)]
             )
@@ -329,8 +348,10 @@ def counts_of_rates(table: Columns) -> Columns:
     column = table.roles["rate"]
     if "trials" not in table.roles:
         parts = [str(value).split("/") for value in table.listed("rate")]
-        counts = {role: [part[place].strip() for part in parts]
-                  for place, role in enumerate(("successes", "trials"))}  # fmt: skip
+        counts = {
+            role: [part[place].strip() for part in parts]
+            for place, role in enumerate(("successes", "trials"))
+        }
         for role, values in counts.items():
             table = table.with_column(role, column, values)
         return table.without("rate")
@@ -349,8 +370,9 @@ def counts_of_rates(table: Columns) -> Columns:
             Argument("columns", {"rate": column, "trials": ...}),
             "; or, if it is a score of each trial: ",
             Argument("columns", {"outcome": column}, "tally"),
-            Argument("scores", "numbers", "tally"), ".",
-        )  # fmt: skip
+            Argument("scores", "numbers", "tally"),
+            ".",
+        )
     kind = (
         "percent" if max(share_of(rate) or 0.0 for rate in table.listed("rate")) > 1.0 else "share"
     )
@@ -425,8 +447,9 @@ def _label_error(table: Columns, role: str, row: int, label: object) -> OutcomeE
             f"column {table.roles[role]!r} must identify the {role} of every row; "
             f"{table.place(row)} has none. Remove the row or give it a label (of merged cells: "
             "fill it down)",
-            *(drop if role == "question" and table.of_file else ()), ".",
-        )  # fmt: skip
+            *(drop if role == "question" and table.of_file else ()),
+            ".",
+        )
     return OutcomeError(
         f"column {table.roles[role]!r} must have text or numbers as {role} labels; "
         f"{shown(label)} at {table.place(row)} {label_fault(label)}. Replace it by text."
@@ -474,10 +497,11 @@ def _check_lists(table: Columns, cells: Sequence[list[Any] | None]) -> None:
             f"a row of one trial must have one outcome; {table.place(0)} {where} has "
             f"{shown(table.value('outcome', 0))} beside trial "
             f"{shown(table.value('trial', 0))}. Name the outcome of the trial: ",
-            Argument("columns", {"outcome": ...}, "tally"), "; or, if every element is a trial, "
-            f"leave column {table.roles['trial']!r} out",
-            *((": ", Argument("ignore", [table.roles["trial"]])) if table.of_file else ()), ".",
-        )  # fmt: skip
+            Argument("columns", {"outcome": ...}, "tally"),
+            f"; or, if every element is a trial, leave column {table.roles['trial']!r} out",
+            *((": ", Argument("ignore", [table.roles["trial"]])) if table.of_file else ()),
+            ".",
+        )
     rows = [row for row, value in enumerate(table.values["outcome"]) if not is_missing(value)]
     for row in rows:
         cell = cells[row]

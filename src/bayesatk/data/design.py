@@ -85,18 +85,22 @@ class CovariateDesign:
         names = list(names) if isinstance(names, Mapping) else names
         if not isinstance(names, Sequence) or not names or len({*map(str, names)}) < len(names):
             raise OutcomeError(
-                "covariates", " must be different names of columns of the questions; got "
-                f"{shown(covariates)}. Write ", Argument("covariates", ["minutes"]), ".",
-            )  # fmt: skip
+                "covariates",
+                " must be different names of columns of the questions; got "
+                f"{shown(covariates)}. Write ",
+                Argument("covariates", ["minutes"]),
+                ".",
+            )
         for name in names:
             if name not in coordinates:
                 has = ", ".join(map(repr, coordinates)) or "none"
                 raise OutcomeError(
-                    "covariates", " must be columns that the data keep of their questions"
+                    "covariates",
+                    " must be columns that the data keep of their questions"
                     f" (they have {has}); got {shown(name)}. Name it when the data are read: ",
-                    Argument("covariates", [name], "tally"), ". A function of a column is a "
-                    "column that you compute before.",
-                )  # fmt: skip
+                    Argument("covariates", [name], "tally"),
+                    ". A function of a column is a column that you compute before.",
+                )
         frame = pd.DataFrame({name: coordinates[name] for name in names})
         questions = dataset["question"].values.tolist()
         for name in names:
@@ -104,10 +108,11 @@ class CovariateDesign:
             absent = np.flatnonzero(column.isna() | (column == ""))
             if len(absent):
                 raise OutcomeError(
-                    "covariates", f" must be known of every question; {name!r} is "
+                    "covariates",
+                    f" must be known of every question; {name!r} is "
                     f"missing for {shown(questions[absent[0]])} ({len(absent)} of {len(frame)} "
                     "questions). Add it, or leave these questions out: data.sel(question=...).",
-                )  # fmt: skip
+                )
         design = cls(frame)
         design._check(questions)
         return design
@@ -149,10 +154,11 @@ class CovariateDesign:
         if len(not_finite):
             row, column = not_finite[0]
             raise OutcomeError(
-                "covariates", f" must give finite numbers; {self.names[column]!r} is "
+                "covariates",
+                f" must give finite numbers; {self.names[column]!r} is "
                 f"{columns[row, column]} for question {shown(questions[row])}. Leave the question "
                 "out: data.sel(question=...).",
-            )  # fmt: skip
+            )
         scaled, _, _ = self._scaled
         unexplained = np.zeros(
             len(self.names)
@@ -164,10 +170,11 @@ class CovariateDesign:
             if not residual_variance > min_share * (column**2).mean():
                 fault = "depends on the columns before it" if column.any() else "is constant"
                 raise OutcomeError(
-                    "covariates", " must have columns that differ between questions, "
+                    "covariates",
+                    " must have columns that differ between questions, "
                     f"none a combination of others; {name!r} {fault} (columns "
                     f"{', '.join(map(repr, self.names))}; {len(columns)} questions). Leave it out.",
-                )  # fmt: skip
+                )
 
     @cached_property
     def _scaled(self) -> tuple[Array, Array, Array]:
@@ -236,16 +243,19 @@ class CovariateDesign:
         example = Argument(argument, {name: [first]})
         if not isinstance(at, Mapping) or not at:
             raise OutcomeError(
-                argument, " must be values of covariates by name; got "
-                f"{shown(at)}. Write ", example, ".",
-            )  # fmt: skip
+                argument,
+                f" must be values of covariates by name; got {shown(at)}. Write ",
+                example,
+                ".",
+            )
         values = {}
         for name, wanted in at.items():
             if name not in self.frame:
                 raise OutcomeError(
-                    argument, " must name covariates of the model, "
+                    argument,
+                    " must name covariates of the model, "
                     f"{', '.join(map(repr, self.frame.columns))}; got {shown(name)}.",
-                )  # fmt: skip
+                )
             single = isinstance(wanted, str) or np.ndim(wanted) == 0
             levels = _levels(self.frame[name])
             values[name] = [  # true and false are the numbers that they are in the data

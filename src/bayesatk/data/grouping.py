@@ -127,9 +127,10 @@ def _read_weights(labels: list[Any], weights: object) -> Array | None:
         return np.full(len(labels), 1.0 / len(labels))
     if not isinstance(weights, Mapping):
         raise ArgumentError(
-            argument, f" must be 'questions', 'equal', or a mapping from group to weight; got "
+            argument,
+            f" must be 'questions', 'equal', or a mapping from group to weight; got "
             f"{shown(weights)}. 'equal' is a macro average.",
-        )  # fmt: skip
+        )
     weights_by_name = {
         str(label): real_number("group_weights", value) for label, value in weights.items()
     }
@@ -137,18 +138,20 @@ def _read_weights(labels: list[Any], weights: object) -> Array | None:
     for name in sorted(weights_by_name.keys() ^ set(names)):
         fault = "lacks" if name in names else "has no group"
         raise ArgumentError(
-            argument, f" must have a weight for every group of the data and for no other; it "
+            argument,
+            f" must have a weight for every group of the data and for no other; it "
             f"{fault} {shown(name)}; the groups are {shown(names, 200)}. Give 0 to what does not "
             "count.",
-        )  # fmt: skip
+        )
     weight_values = np.array([weights_by_name[name] for name in names])
     if not (
         np.isfinite(weight_values).all() and (weight_values >= 0.0).all() and weight_values.any()
     ):
         raise ArgumentError(
-            argument, f" must be finite, 0 or more, and not all 0; got {shown(weights)}. They need "
+            argument,
+            f" must be finite, 0 or more, and not all 0; got {shown(weights)}. They need "
             "not add up to 1.",
-        )  # fmt: skip
+        )
     return np.asarray(weight_values / weight_values.sum())
 
 
@@ -183,9 +186,12 @@ def with_columns(data: object, group: object, covariates: object) -> Outcomes:
             ]
             has = f"; they have {', '.join(names)}" if columns else ""
             raise ArgumentError(
-                GROUP, f" must name what the data know of their questions{has}; got "
-                f"{group!r}. Read them with it: ", Argument(GROUP, group, "tally"), ".",
-            )  # fmt: skip
+                GROUP,
+                f" must name what the data know of their questions{has}; got "
+                f"{group!r}. Read them with it: ",
+                Argument(GROUP, group, "tally"),
+                ".",
+            )
         if group == GROUP:
             return data
         group = columns[group].tolist()

@@ -145,8 +145,10 @@ class LongForm:
         one_success = successes == 1
         log_odds = np.log(np.where(one_success, trials, 1)).sum(axis=1)
         min_odds = 20  # against such an order of exchangeable trials
-        lengths_vary = [len(set(trials_of_system[solved].tolist())) > 1
-                for trials_of_system, solved in zip(trials, one_success, strict=True)]  # fmt: skip
+        lengths_vary = [
+            len(set(trials_of_system[solved].tolist())) > 1
+            for trials_of_system, solved in zip(trials, one_success, strict=True)
+        ]
         stopped: Flags = (
             (successes.max(axis=1) < 2) & (log_odds >= np.log(min_odds)) & np.array(lengths_vary)
         )
@@ -335,9 +337,12 @@ def unscored_positions(codes: Codes) -> list[int]:
 
 
 def unscored_outcome(
-    value: Any, where: str, scores: Scores, values: Sequence[Any] = (),
+    value: Any,
+    where: str,
+    scores: Scores,
+    values: Sequence[Any] = (),
     second: tuple[Any, str] | None = None,
-) -> UnscoredOutcomeError:  # fmt: skip
+) -> UnscoredOutcomeError:
     """Return the error for an outcome without a score, with remedies for all such `values`."""
     allowed = "one of " + ", ".join(shown(label) for label in scores)
     otherwise: tuple[str | Argument, ...] = ()
@@ -367,8 +372,9 @@ def unscored_outcome(
     if Argument("missing", "ignore", "tally") not in remedy and not otherwise:
         remedy += (
             " Write an unknown or failed one as None (in CSV, leave its cell empty), and use ",
-            Argument("missing", "ignore", "tally"), ".",
-        )  # fmt: skip
+            Argument("missing", "ignore", "tally"),
+            ".",
+        )
     error = UnscoredOutcomeError(
         f"outcome {shown(value)} at {where} is not {allowed}{second_outcome}. ", *remedy
     )
@@ -387,8 +393,11 @@ def _numbers_written_otherwise(value: object) -> tuple[str | Argument, ...]:
     """
     if isinstance(value, str) and re.fullmatch(r"\d+ ?/ ?\d+", value):
         columns = Argument("columns", {"successes": ..., "trials": ...}, "tally")
-        return (f"Write the successes and the trials of {shown(value)} in a column each: ",
-                columns, ".")  # fmt: skip
+        return (
+            f"Write the successes and the trials of {shown(value)} in a column each: ",
+            columns,
+            ".",
+        )
     if isinstance(value, str) and re.fullmatch(r"[+-]?\d+,\d+", value):
         text = f"Write a decimal point in place of the comma of {shown(value)}, and keep numbers "
         return text + "as they are: ", Argument("scores", "numbers", "tally"), "."

@@ -85,10 +85,14 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
         lazy = isinstance(frame, nw.LazyFrame)
         first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
         names = frame.collect_schema().names()
-        cells = {} if lazy else {
-            name: list(map(short_text, frame[name].head(MAX_SCANNED_ROWS).to_list()))
-            for name in names
-        }  # fmt: skip
+        cells = (
+            {}
+            if lazy
+            else {
+                name: list(map(short_text, frame[name].head(MAX_SCANNED_ROWS).to_list()))
+                for name in names
+            }
+        )
         sample = Sample(names, cells, not lazy and len(frame) <= MAX_SCANNED_ROWS)
         picked = _picked(sample, columns, f"data{first}.to_numpy()")
         if lazy:
@@ -144,8 +148,10 @@ def from_pandas(data: pd.DataFrame, columns: Mapping[str, str], **rows: Any) -> 
 def _sample_of(data: pd.DataFrame) -> Sample:
     """Return the first rows of a table of pandas."""
     head = data.iloc[:MAX_SCANNED_ROWS]
-    cells = {name: list(map(short_text, head.iloc[:, position].tolist()))
-             for position, name in enumerate(data.columns)}  # fmt: skip
+    cells = {
+        name: list(map(short_text, head.iloc[:, position].tolist()))
+        for position, name in enumerate(data.columns)
+    }
     return Sample(list(data.columns), cells, len(data) <= MAX_SCANNED_ROWS)
 
 
@@ -299,8 +305,14 @@ class Counter:
             for role, read in READERS.items()
             if role in table.roles
         }
-        trials = {"system": system, "question": question, "trial": trial, "code": code,
-                  "answer": answers, **by_trial}  # fmt: skip
+        trials = {
+            "system": system,
+            "question": question,
+            "trial": trial,
+            "code": code,
+            "answer": answers,
+            **by_trial,
+        }
         self._parts.append(table)
         for name, values in trials.items():
             self._trials.setdefault(name, []).append(values)
@@ -323,9 +335,12 @@ class Counter:
         notes += [f"{words}: {number}" for words, number in self._passed_over.items() if number]
         used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
         long = LongForm(
-            systems, questions, notes=(used, *notes), columns=self._agreement.columns(questions),
+            systems,
+            questions,
+            notes=(used, *notes),
+            columns=self._agreement.columns(questions),
             outcome_column=table.roles.get("outcome", ""),
-        )  # fmt: skip
+        )
         if self._parts:
             long = self._with_trials(long)
         else:
@@ -349,13 +364,18 @@ class Counter:
         """Return a doubt if counts of trials may be numbers of questions of a benchmark."""
         table, trials = self._first, self._slots[..., 1:].sum(axis=2)
         of_benchmarks = 100  # questions, at least
-        if table is None or not table.counted or trials[trials > 0].min(initial=of_benchmarks) < (
-            of_benchmarks
-        ) or not (len(questions) == 1 or is_suite(table.roles["question"])):  # fmt: skip
+        if (
+            table is None
+            or not table.counted
+            or trials[trials > 0].min(initial=of_benchmarks) < (of_benchmarks)
+            or not (len(questions) == 1 or is_suite(table.roles["question"]))
+        ):
             return ()
-        return (f"the {trials.max()} trials are read as those of one question; if they are as many "
-                "questions of a benchmark, pass@1 alone is known, not pass@k of more trials",
-                ".")  # fmt: skip
+        return (
+            f"the {trials.max()} trials are read as those of one question; if they are as many "
+            "questions of a benchmark, pass@1 alone is known, not pass@k of more trials",
+            ".",
+        )
 
     def _with_trials(self, long: LongForm) -> LongForm:
         """Return the long form with the trials of all parts, or refuse a repeated trial."""
@@ -376,9 +396,14 @@ class Counter:
             answers = [text for texts in self._trials["answer"] for text in texts]
         by_trial = {role: joined[role] for role in READERS if role in joined}
         return replace(
-            long, code=joined["code"], cell=cell, by_trial=by_trial, answer=answers,
-            rules=self.rules or AnswerRules(), trial_labels=labels,
-        )  # fmt: skip
+            long,
+            code=joined["code"],
+            cell=cell,
+            by_trial=by_trial,
+            answer=answers,
+            rules=self.rules or AnswerRules(),
+            trial_labels=labels,
+        )
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -455,16 +480,20 @@ def _refuse_summaries(table: Columns, role: str, labels: Sequence[Any]) -> None:
         where = ("remove it; or: ", Argument("where", {named: f"!{label}"}))
         raise OutcomeError(
             f"{role}s must not be summaries of the others; {shown(label)} is called so. Give it "
-            "another name, or ", *(where if named != SYSTEMS else ("remove it",)), ".",
-        )  # fmt: skip
+            "another name, or ",
+            *(where if named != SYSTEMS else ("remove it",)),
+            ".",
+        )
 
 
 def _outcome_codes(table: Columns, scores: Scores) -> Codes:
     """Return the code of the outcome of every row, or refuse the first outcome without a score."""
     values = table.values["outcome"]
     if isinstance(values, list | tuple):  # empty text is missing
-        values = [None if isinstance(value, str) and is_absent(value) and value not in scores
-                  else value for value in values]  # fmt: skip
+        values = [
+            None if isinstance(value, str) and is_absent(value) and value not in scores else value
+            for value in values
+        ]
     codes = encode(values if isinstance(values, np.ndarray) else list(values), scores)
     cells = [
         (table.value("outcome", row), f"{table.place(row)} of column {table.roles['outcome']!r}")
@@ -505,8 +534,9 @@ def _refuse_repeated(tables: Sequence[Columns], key: Ints, earlier: Flags) -> No
     raise OutcomeError(
         f"each (system, question, trial) must occur once; {holders} both hold {content}. "
         "Remove the repetition, or number the trials",
-        *(piece for way in table.apart for piece in way), ".",
-    )  # fmt: skip
+        *(piece for way in table.apart for piece in way),
+        ".",
+    )
 
 
 def _table_and_row(tables: Sequence[Columns], row: int) -> tuple[Columns, int]:
@@ -548,8 +578,10 @@ def _whole(table: Columns, role: str) -> Ints:
                 raise OutcomeError(
                     f"column {table.roles[role]!r} must have whole numbers >= 0; "
                     f"{table.place(row)} has {shown(values[row])}. Correct it, or name another "
-                    "column: ", Argument("columns", {role: ...}, "tally"), ".",
-                )  # fmt: skip
+                    "column: ",
+                    Argument("columns", {role: ...}, "tally"),
+                    ".",
+                )
         values = numbers
     return check_counts(values, f"column {table.roles[role]!r}")
 

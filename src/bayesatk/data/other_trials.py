@@ -57,16 +57,18 @@ def read_judges(
         judges = dict.fromkeys(outcomes.systems, judges)
     if not isinstance(judges, Mapping):
         raise ArgumentError(
-            "judge", " must be a JudgeError, a mapping from systems to them, or a table or file "
+            "judge",
+            " must be a JudgeError, a mapping from systems to them, or a table or file "
             f".csv with columns 'mark' and 'truth'; got {judge!r:.80}. Count the trials that were "
             "marked twice: bayesatk.JudgeError(tp=178, p=197, fp=2, n=401).",
-        )  # fmt: skip
+        )
     fit = all(isinstance(judge_of_system, JudgeError) for judge_of_system in judges.values())
     if not fit or set(judges) != set(outcomes.systems):
         raise ArgumentError(
-            "judge", f" must have a JudgeError for each of {outcomes.systems}; got "
+            "judge",
+            f" must have a JudgeError for each of {outcomes.systems}; got "
             f"{judges!r:.160}. Give one JudgeError where one calibration set is of all systems.",
-        )  # fmt: skip
+        )
     for index, system in enumerate(outcomes.systems):
         _check_labels(judges[system], outcomes, index, labelled)
     return tuple(judges[system] for system in outcomes.systems), notes
@@ -84,10 +86,11 @@ def _check_labels(judge: JudgeError, outcomes: Outcomes, system: int, labelled: 
         judge.check_direction(outcomes.systems[system])
     if (1.0, 1.0) in counted.shapes:
         raise ArgumentError(
-            "truth" if labelled else "judge", " must have right and wrong trials with marks; of "
+            "truth" if labelled else "judge",
+            " must have right and wrong trials with marks; of "
             f"{outcomes.systems[system]!s:.160} it has {counted.p} right and {counted.n} wrong "
             f"ones. Mark more by hand, of those that may be {'wrong' if counted.p else 'right'}.",
-        )  # fmt: skip
+        )
 
 
 def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:
@@ -107,10 +110,11 @@ def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:
         frame = frame.collect()
     if not {"mark", "truth"} <= set(frame.columns):
         raise ArgumentError(
-            "judge", " must be a table with a column 'mark', of the judge, and a column "
+            "judge",
+            " must be a table with a column 'mark', of the judge, and a column "
             f"'truth', one row for each trial that was marked twice; it has {list(frame.columns)}. "
             "Rename its columns.",
-        )  # fmt: skip
+        )
     mark, truth = (_flags(frame[name].to_list(), name) for name in ("mark", "truth"))
     named = "system" in frame.columns
     systems = frame["system"].to_list() if named else [""] * len(mark)
@@ -130,10 +134,11 @@ def _flags(values: Sequence[object], name: str) -> list[bool]:
     for row, value in enumerate(values):
         if isinstance(value, str) or value not in (0, 1):
             raise ArgumentError(
-                "judge", f" must have 0 or 1 (or False and True) in column {name!r}; "
+                "judge",
+                f" must have 0 or 1 (or False and True) in column {name!r}; "
                 f"got {value!r:.40} in row {row}. Leave out trials that have not been marked "
                 "twice.",
-            )  # fmt: skip
+            )
     return list(map(bool, values))
 
 
@@ -142,18 +147,20 @@ def check_judged_trials(outcomes: Outcomes, pooling: Pooling) -> None:
     most = int(outcomes.trials.max())
     if most > _MAX_JUDGED_TRIALS and pooling != "complete":
         raise ArgumentError(
-            "judge", f" must be left out beyond {_MAX_JUDGED_TRIALS} trials of a question; "
+            "judge",
+            f" must be left out beyond {_MAX_JUDGED_TRIALS} trials of a question; "
             f"got {most}. Evaluate {_MAX_JUDGED_TRIALS} trials of each, or without it.",
-        )  # fmt: skip
+        )
 
 
 def check_weight(weight: object) -> None:
     """Refuse a weight of prior trials outside [0, 1]."""
     if not (isinstance(weight, Real) and 0.0 <= float(weight) <= 1.0):
         raise ArgumentError(
-            "prior_weight", f" must lie in [0, 1]; got {weight!r:.40}. With 0.5 a prior trial "
+            "prior_weight",
+            f" must lie in [0, 1]; got {weight!r:.40}. With 0.5 a prior trial "
             "counts as half a trial.",
-        )  # fmt: skip
+        )
 
 
 def read_prior_trials(

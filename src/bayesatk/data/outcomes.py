@@ -148,15 +148,19 @@ class Outcomes:
         """
         if "numbers" in self.dataset.attrs:
             raise OutcomeError(
-                "success", f" must be given where {self.dataset.attrs['numbers']} "
+                "success",
+                f" must be given where {self.dataset.attrs['numbers']} "
                 "different numbers are read, of which levels are kept: ",
-                Argument("success", rule, "tally"), ".",
-            )  # fmt: skip
+                Argument("success", rule, "tally"),
+                ".",
+            )
         if "truth_count" in self.dataset:
             raise OutcomeError(
-                "success", " must be given where marks with trials of known truth are "
-                "read: ", Argument("success", rule, "tally"), ".",
-            )  # fmt: skip
+                "success",
+                " must be given where marks with trials of known truth are read: ",
+                Argument("success", rule, "tally"),
+                ".",
+            )
         succeeds = succeeding(rule, self.dataset["score"].values)
         names = self.dataset["category"].values[succeeds].tolist()
         pairs = {
@@ -286,9 +290,12 @@ class Outcomes:
         """
         if group is not None and GROUP not in self.dataset.coords:
             raise OutcomeError(
-                GROUP, f" must be left out for data without groups; got {shown(group)}. "
-                "Say what the groups are: ", Argument(GROUP, ..., "tally"), ".",
-            )  # fmt: skip
+                GROUP,
+                f" must be left out for data without groups; got {shown(group)}. "
+                "Say what the groups are: ",
+                Argument(GROUP, ..., "tally"),
+                ".",
+            )
         wanted = {"system": system, "question": question, GROUP: group}
         selection = {
             name: kept_labels(self.dataset[name].values.tolist(), name, labels)
@@ -300,9 +307,12 @@ class Outcomes:
             questions = questions & selection[GROUP][0]
         if not questions.any():
             raise OutcomeError(
-                "question", " and ", GROUP, " must have a question in common; "
+                "question",
+                " and ",
+                GROUP,
+                " must have a question in common; "
                 f"none of {shown(question)} is in {shown(group)}. Leave one of them out.",
-            )  # fmt: skip
+            )
         note = "; ".join(words for _, words in selection.values() if words)
         return self._selected(systems, questions, *[f"selected: {note}"] * bool(note))
 
@@ -370,9 +380,10 @@ def kept_labels(labels: list[Any], name: str, wanted: Any) -> tuple[Flags, str]:
         absent = wanted
     if absent or not wanted:
         raise OutcomeError(
-            name, f" must be among the labels of the data, {shown(list(distinct), 200)}; "
+            name,
+            f" must be among the labels of the data, {shown(list(distinct), 200)}; "
             f"got {shown(absent[0] if absent else wanted)}.",
-        )  # fmt: skip
+        )
     wanted_set = set(wanted)
     words = f"{name} {shown(wanted[0])}" if len(wanted_set) == 1 else f"{len(wanted_set)} {name}s"
     return np.array([label in wanted_set for label in labels]), words

@@ -58,22 +58,25 @@ def by_question(
         unknown = set(values) - set(questions) if no_others else ()
         if absent:
             raise OutcomeError(
-                argument, f" must have a value for every question; {name!r} has none for "
+                argument,
+                f" must have a value for every question; {name!r} has none for "
                 f"{shown(absent[0])} ({len(absent)} of {len(questions)} questions). Add it.",
-            )  # fmt: skip
+            )
         if unknown:
             raise OutcomeError(
-                argument, f" must be of these questions; {shown(next(iter(unknown)))} is none of "
+                argument,
+                f" must be of these questions; {shown(next(iter(unknown)))} is none of "
                 "them. Leave it out.",
-            )  # fmt: skip
+            )
         values = [values[label] for label in questions]
     is_list = isinstance(values, Sequence) and not isinstance(values, str | bytes)
     rows: Any = values if is_list or (isinstance(values, np.ndarray) and values.ndim) else None
     if rows is None or len(rows) != len(questions):
         raise OutcomeError(
-            argument, f" must have a value for each of the {len(questions)} questions, in their "
+            argument,
+            f" must have a value for each of the {len(questions)} questions, in their "
             f"order or by label; {name!r} is {shown(values)}. Give a list or a mapping.",
-        )  # fmt: skip
+        )
     return [value.item() if isinstance(value, np.generic) else value for value in rows]
 
 
@@ -120,14 +123,16 @@ def question_column(name: str, values: Labels | Array, questions: Labels) -> NDA
     for label, value in zip(questions, values, strict=True):
         if isinstance(value, list | dict | set | tuple | np.ndarray):
             raise OutcomeError(
-                argument, f" must be one text or number for every question; {name!r} of "
+                argument,
+                f" must be one text or number for every question; {name!r} of "
                 f"{shown(label)} is {shown(value)}. Give single values.",
-            )  # fmt: skip
+            )
         if name == GROUP and is_absent(value):
             raise OutcomeError(
-                argument, f" must name the group of every question; that of {shown(label)} is "
+                argument,
+                f" must name the group of every question; that of {shown(label)} is "
                 f"{shown(value)}. Write one, such as 'other'.",
-            )  # fmt: skip
+            )
     return _numbers_or_text(
         [None if is_absent(value) else value for value in values], name == GROUP
     )
@@ -166,8 +171,10 @@ class Agreement:
                 values = [None if is_absent(value) else value for value in table.listed(role)]
                 if role == WEIGHT:
                     values = [value and (number_of(value) or value) for value in values]
-                hashable = (canonical(value) if isinstance(value, list | dict) else value
-                         for value in values)  # fmt: skip
+                hashable = (
+                    canonical(value) if isinstance(value, list | dict) else value
+                    for value in values
+                )
                 codes = pd.factorize(np.fromiter(hashable, object, len(values)))[0]
                 self.compare(table, (role, name), values, codes, question, questions)
 
@@ -226,15 +233,20 @@ class Agreement:
         first = (contents == twins.iloc[0]).all(axis=1).to_numpy().argmax()
         places = int(first), int(twins.index.to_numpy()[0])
         earlier, later = (shown(questions[position], 40) for position in places)
-        fact = (f"{len(twins)} of {len(questions)} questions ask the same as another (first: "
-                f"{later} as {earlier}); ")  # fmt: skip
+        fact = (
+            f"{len(twins)} of {len(questions)} questions ask the same as another (first: "
+            f"{later} as {earlier}); "
+        )
         if numbered or not contents[prompts].all(axis=None):
             return (f"{fact}is a question counted twice?",)
         same_answers = contents.duplicated().equals(contents.duplicated(prompts))
         names = [name for _, name in (prompts if same_answers else keys)]
         question = names if len(names) > 1 else names[0]
-        return (f"{fact}if their rows are trials of one question: ",
-                Argument("columns", {"question": question}), ".")  # fmt: skip
+        return (
+            f"{fact}if their rows are trials of one question: ",
+            Argument("columns", {"question": question}),
+            ".",
+        )
 
 
 def _unequal_values(
@@ -274,8 +286,12 @@ def _several_contents(
     files = [text.partition(" of ")[2] for text in (place, table.place(row))]
     if files[0] != files[1]:
         unit, word = (FOLDER, "folder") if "/" in files[1] else (FILE, "file")
-        ways.append((f"if each {word} numbers its own questions",
-                     {"question": [unit, *as_tuple(named_roles["question"])]}))  # fmt: skip
+        ways.append(
+            (
+                f"if each {word} numbers its own questions",
+                {"question": [unit, *as_tuple(named_roles["question"])]},
+            )
+        )
     ways.append(
         ("if the prompts are paraphrases of one question", {"content": named_roles["question"]})
     )
@@ -287,8 +303,9 @@ def _several_contents(
     return OutcomeError(
         f"rows of one question must agree in what was asked; {place} and {table.place(row)} are "
         f"both question {shown(label)} and differ in column {name!r}. Name the columns:",
-        *remedies[:-1], ".",
-    )  # fmt: skip
+        *remedies[:-1],
+        ".",
+    )
 
 
 def weights(values: Labels | Array, questions: Labels) -> Array:
@@ -297,10 +314,11 @@ def weights(values: Labels | Array, questions: Labels) -> Array:
     for label, value, number in zip(questions, values, numbers, strict=True):
         if not 0.0 < number < np.inf:
             raise OutcomeError(
-                WEIGHT, " must have positive finite numbers, one for each question; that of "
+                WEIGHT,
+                " must have positive finite numbers, one for each question; that of "
                 f"{shown(label)} is {shown(value)}. Leave out questions that shall not count: "
                 "data.sel(question=[...]); or rename a column or coordinate that is no weight.",
-            )  # fmt: skip
+            )
     return np.array(numbers)
 
 

@@ -103,9 +103,14 @@ class Request:
         """Read the arguments of a function by name; those that it lacks are not asked for."""
         group, covariates, weight, cost = map(arguments.get, (GROUP, "covariates", WEIGHT, COST))
         return cls.of(
-            group, covariates, weight, cost, arguments.get("cost_unit"),
-            arguments.get("missing_cost", "error"), arguments.get(TRUTH),
-        )  # fmt: skip
+            group,
+            covariates,
+            weight,
+            cost,
+            arguments.get("cost_unit"),
+            arguments.get("missing_cost", "error"),
+            arguments.get(TRUTH),
+        )
 
     def of_logs(self) -> "Request":
         """Return the request with the default unit of the cost that logs have under its name."""
@@ -136,9 +141,10 @@ class Request:
                 columns[name] = by_question(argument_of(name), name, values, long.questions)
             elif long.counted is not None:
                 raise OutcomeError(
-                    name, " must be left out for counts, which do not say which trials "
+                    name,
+                    " must be left out for counts, which do not say which trials "
                     "they count. Give the outcome of every trial.",
-                )  # fmt: skip
+                )
             else:
                 cells = arranged_like(long, values, name)
                 by_trial[name] = READERS[name](cells, long.rows()[2], place_of(long), name)
@@ -167,7 +173,7 @@ class Request:
                 f"{shown(long.questions[q])}. Give them, or use ",
                 Argument("missing_cost", "ignore", "tally"),
                 ", which leaves these trials out of metrics of costs.",
-            )  # fmt: skip
+            )
         return *unit, f"missing_cost='ignore': {lacking_share}"
 
 
@@ -177,26 +183,30 @@ def _check_names(names: Labels) -> None:
     for name in names:
         if not isinstance(name, str) or name in taken or names.count(name) > 1:
             raise OutcomeError(
-                "covariates", " must be names of columns, or values by name; each "
+                "covariates",
+                " must be names of columns, or values by name; each "
                 f"name is text, comes once, and is none of {', '.join(sorted(taken))}; "
                 f"got {shown(name)}. Rename the column.",
-            )  # fmt: skip
+            )
 
 
 def _unknown_name(role: str, name: object) -> OutcomeError:
     """Return the error for a role whose column the data do not have."""
     if role in BY_TRIAL:
         return OutcomeError(
-            role, f" must have the {role} of every trial, arranged like data, where data "
+            role,
+            f" must have the {role} of every trial, arranged like data, where data "
             f"are no table; got {shown(name)}.",
-        )  # fmt: skip
+        )
     covariate = role.startswith(COVARIATE)
     return OutcomeError(
-        "covariates" if covariate else role, " must have values by question where the "
+        "covariates" if covariate else role,
+        " must have values by question where the "
         f"data are no table and have no coordinate of that name; got {shown(name)}. Give a list in "
         "the order of the questions, or a mapping from question to value",
-        *((": ", Argument("covariates", {name: ...})) if covariate else ()), ".",
-    )  # fmt: skip
+        *((": ", Argument("covariates", {name: ...})) if covariate else ()),
+        ".",
+    )
 
 
 def place_of(long: LongForm) -> Callable[[int], str]:
@@ -226,8 +236,10 @@ def read_costs(
         raise OutcomeError(
             f"every cost must be a number from 0 to {_MAX_COST:g}; {shown(values[row])} in "
             f"{shown(name)} at {place_of_trial(row)} is not. Write an unknown cost as None and "
-            "use ", Argument("missing_cost", "ignore", "tally"), ".",
-        )  # fmt: skip
+            "use ",
+            Argument("missing_cost", "ignore", "tally"),
+            ".",
+        )
     return costs
 
 
@@ -259,10 +271,11 @@ def read_truths(
     if len(wrong):
         row = int(wrong[0])
         raise OutcomeError(
-            TRUTH, " must be 0 or 1 (or False and True), and None or empty where it is "
+            TRUTH,
+            " must be 0 or 1 (or False and True), and None or empty where it is "
             f"not known; got {shown(values[row])} in {shown(name)} at {place_of_trial(row)}, and "
             f"{len(wrong) - 1} more such values. Write right trials as 1 and wrong ones as 0.",
-        )  # fmt: skip
+        )
     return flags
 
 

@@ -71,8 +71,11 @@ def assign_roles(
     named = _named_roles(sample, columns)
     # A column with nothing in it is none.
     scanned = sample.whole and len(sample)
-    names = [name for name in sample.names
-             if not (scanned and name in sample.cells) or sample.distinct(name)]  # fmt: skip
+    names = [
+        name
+        for name in sample.names
+        if not (scanned and name in sample.cells) or sample.distinct(name)
+    ]
     in_use = columns_of(named, *named.keys() - {"content"})
     counted = _are_counts(names, named)
     skipped = {"content", "rate", *(("outcome", "trial") if counted else COUNTS)}
@@ -152,10 +155,12 @@ def _tell_trials_apart(
     question, excluded = columns_of(roles, "question"), (*PROMPT_NAMES, *REFERENCE_NAMES)
     questions = len({*sample.rows(question)})
     varying = [
-        name for name in sample.leaves()
-        if name not in (*key, *outcome) and last_part(name) not in excluded
+        name
+        for name in sample.leaves()
+        if name not in (*key, *outcome)
+        and last_part(name) not in excluded
         and len({*sample.rows([*question, name])}) > questions
-    ]  # fmt: skip
+    ]
     equal = sum(number * (number - 1) for number in rows.values())
     pairs = sum(number * (number - 1) for number in Counter(sample.rows(key)).values())
     least_rows, most_equal = 10, 0.1
@@ -195,9 +200,13 @@ def refuse_row_as_names(sample: Sample) -> None:
 
 
 def _candidates(
-    role: str, names: Labels, taken: Collection[Any], sample: Sample, roles: Mapping[str, Any],
+    role: str,
+    names: Labels,
+    taken: Collection[Any],
+    sample: Sample,
+    roles: Mapping[str, Any],
     named: Mapping[str, Any],
-) -> list[Any] | None:  # fmt: skip
+) -> list[Any] | None:
     """Return the columns that may have a role, by their names and values."""
     if role == "outcome":  # a column may be the group and the outcome
         taken = [name for name in taken if name not in columns_of(named, GROUP, WEIGHT)]
@@ -215,8 +224,9 @@ def _candidates(
         return [*dict.fromkeys(numbered)] if trial and numbered else matches
     if role == "trial" and {*map(normalized_name, matches)} <= {*ROLES["trial"][-1].split()}:
         key = columns_of(roles, "system", "question")
-        matches = [name for name in matches if "question" in roles and _numbers_rows(
-            sample, key, name)][:1]  # fmt: skip
+        matches = [
+            name for name in matches if "question" in roles and _numbers_rows(sample, key, name)
+        ][:1]
     if role == "trial" and len(matches) > 1:
         key = columns_of(roles, "system", "question")
         alone = [name for name in matches if sample.tell_apart([*key, name])]
@@ -306,8 +316,9 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
         parts = columns_named(name, names)
         is_number = role == "trials" and number_of(name) is not None
         valid = valid and (len(parts) == 1 or role in (*LABELS, *COUNTS, "outcome", "rate"))
-        valid = valid and (is_number or all(
-            isinstance(part, str | int) and part in names for part in parts))  # fmt: skip
+        valid = valid and (
+            is_number or all(isinstance(part, str | int) and part in names for part in parts)
+        )
         named[role] = parts if len(parts) > 1 else parts[0]
     unknown = [
         role
@@ -324,11 +335,17 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
         fit, trials = fitting_trials(sample, as_tuple(named["rate"]))
         raise OutcomeError(
             f"columns must give the number of trials beside a rate, one for all questions or a "
-            f"column{fit}: ", Argument("columns", {"rate": named["rate"], "trials": trials}), ".",
-        )  # fmt: skip
+            f"column{fit}: ",
+            Argument("columns", {"rate": named["rate"], "trials": trials}),
+            ".",
+        )
     if not valid:
-        absent = [part for name in named.values() for part in columns_named(name, names)
-                  if isinstance(part, str) and part not in names]  # fmt: skip
+        absent = [
+            part
+            for name in named.values()
+            for part in columns_named(name, names)
+            if isinstance(part, str) and part not in names
+        ]
         near = [(name, *get_close_matches(name, [*map(str, names)], 1)) for name in absent]
         meant = "".join(f" Is {pair[0]!r} meant as {pair[1]!r}?" for pair in near if pair[1:])
         has = f"a table with columns {shown(list(sample.names), 400)}"
@@ -344,8 +361,9 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
         )
     used = columns_of(named, *named.keys() - {"content"})
     counts = {*COUNTS} & named.keys()
-    of_systems = {len(as_tuple(named[role])) for role in ("rate", "successes", "failures")
-                  if role in named}  # fmt: skip
+    of_systems = {
+        len(as_tuple(named[role])) for role in ("rate", "successes", "failures") if role in named
+    }
     for is_wrong, rule, remedy in (
         (
             "reference" in named and ("answer" not in named or "outcome" in named),
@@ -360,11 +378,11 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
         ),
         (
             len(counts) > 2,
-            ": two of trials, successes and failures say the third", "Leave one out.",
+            ": two of trials, successes and failures say the third",
+            "Leave one out.",
         ),
         (
-            len(of_systems) > 1
-            or len(as_tuple(named.get("trials"))) not in {1, *of_systems},
+            len(of_systems) > 1 or len(as_tuple(named.get("trials"))) not in {1, *of_systems},
             " must have counts of as many systems in every role, or one of trials for all",
             "Name the columns of every system, in the same order.",
         ),
@@ -373,7 +391,7 @@ def _named_roles(sample: Sample, columns: object) -> dict[str, Any]:
             " must give every role its own column",
             "Name another column, or leave the role out.",
         ),
-    ):  # fmt: skip
+    ):
         if is_wrong:
             raise OutcomeError(f"columns{rule}; got {shown(columns)}. {remedy}")
     return named

@@ -67,10 +67,19 @@ def columns_of_content(
     if "content" in columns:
         return [columns["content"]] if columns["content"] not in questions else []
     taken = columns_of(roles, *roles)
-    within = {name.rpartition(".")[0] for name in questions
-              if isinstance(name, str) and "." in name and name not in sample.names}  # fmt: skip
-    nested = [name for name in sample.cells if isinstance(name, str) and name not in sample.names
-              and "." in name and name.rpartition(".")[0] in within]  # fmt: skip
+    within = {
+        name.rpartition(".")[0]
+        for name in questions
+        if isinstance(name, str) and "." in name and name not in sample.names
+    }
+    nested = [
+        name
+        for name in sample.cells
+        if isinstance(name, str)
+        and name not in sample.names
+        and "." in name
+        and name.rpartition(".")[0] in within
+    ]
     usual = (*PROMPT_NAMES, *REFERENCE_NAMES)
     return [
         name for name in (*sample.names, *nested) if last_part(name) in usual and name not in taken
@@ -102,16 +111,21 @@ def answers_in_content(
         ):
             answers[name] = (
                 f"column {shown(name)} differs between the trials of a question, and is left out "
-                "as what was answered; if it is the right answer, a question is not what it seems: "
-                , Argument("columns", {"content": name}), " compares it.",
-            )  # fmt: skip
+                "as what was answered; if it is the right answer, a question is not what it "
+                "seems: ",
+                Argument("columns", {"content": name}),
+                " compares it.",
+            )
     return answers
 
 
 def doubts(
-    sample: Sample, roles: Mapping[str, Any], unused: Labels, named: Mapping[str, Any],
+    sample: Sample,
+    roles: Mapping[str, Any],
+    unused: Labels,
+    named: Mapping[str, Any],
     of_file: bool,
-) -> list[Doubt]:  # fmt: skip
+) -> list[Doubt]:
     """Return warnings about roles that nobody named and that the values of the table contradict."""
     if not sample.cells or "question" not in roles:
         return []
@@ -152,12 +166,15 @@ def repeated_measures(sample: Sample, roles: Mapping[str, Any], names: Labels) -
         return []
     few = [name for name in names if 1 < len(sample.distinct(name)) <= MAX_CONDITIONS]
     return [
-        name for name in few
+        name
+        for name in few
         if is_measure(name)
         and len(set(sample.rows([*key, name]))) > len(set(sample.rows(key)))
-        and (is_metric(name) or not any(
-            sample.tell_apart([*key, other]) for other in few if other != name))
-    ]  # fmt: skip
+        and (
+            is_metric(name)
+            or not any(sample.tell_apart([*key, other]) for other in few if other != name)
+        )
+    ]
 
 
 def is_measure(name: object) -> bool:
@@ -175,16 +192,22 @@ def measure_doubt(sample: Sample, name: Any) -> tuple[str, dict[Any, str]]:
     values = sample.distinct(name)
     value = min(values, key=lambda value: (is_better_lower(value), not is_outcome_name(value)))
     average = " (or average them before)" * (not is_metric(name))
-    return (f"rows of one trial differ in column {shown(name)} ({shown(values, 60)[1:-1]}), and "
-            f"are not independent trials; read one alone{average}", {name: value})  # fmt: skip
+    return (
+        f"rows of one trial differ in column {shown(name)} ({shown(values, 60)[1:-1]}), and "
+        f"are not independent trials; read one alone{average}",
+        {name: value},
+    )
 
 
 def condition_doubts(
     sample: Sample, roles: Mapping[str, Any], unused: Labels, of_file: bool
 ) -> list[Doubt]:
     """Return doubts about the columns without a role, see `_condition_doubt`."""
-    return [doubt for name in unused if name in sample.cells
-            and (doubt := _condition_doubt(sample, roles, name, of_file))]  # fmt: skip
+    return [
+        doubt
+        for name in unused
+        if name in sample.cells and (doubt := _condition_doubt(sample, roles, name, of_file))
+    ]
 
 
 def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_file: bool) -> Doubt:
@@ -203,8 +226,11 @@ def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_fil
     if len(values) < 2 or len(values) > MAX_CONDITIONS:
         return ()
     if not repeated and is_condition(name) and "system" not in roles:
-        return (f"every question has one value of {listed}; is it the system? Then name it: ",
-                _as_system_or_suite(roles, name)[0][1], ".")  # fmt: skip
+        return (
+            f"every question has one value of {listed}; is it the system? Then name it: ",
+            _as_system_or_suite(roles, name)[0][1],
+            ".",
+        )
     if not repeated or not _differs_by_design(sample, roles, name, repeated):
         return ()
     readings = _as_system_or_suite(roles, name)
@@ -214,8 +240,11 @@ def _condition_doubt(sample: Sample, roles: Mapping[str, Any], name: Any, of_fil
     elif of_file:
         readings.append(("if it changes nothing", Argument("ignore", [name])))
     first, *others = [part for words, argument in readings for part in (f"; {words}: ", argument)]
-    return (f"the rows of a question differ in {listed}, and are read as trials of one system"
-            f"{first}", *others, ".")  # fmt: skip
+    return (
+        f"the rows of a question differ in {listed}, and are read as trials of one system{first}",
+        *others,
+        ".",
+    )
 
 
 def _differs_by_design(
@@ -256,10 +285,12 @@ def _as_system_or_suite(roles: Mapping[str, Any], *names: Any) -> list[tuple[str
     together = [*columns_of(roles, "system"), *names]
     suite = [*names, *columns_of(roles, "question")]
     ways = [
-        (f"if the system includes {' and '.join(map(shown, names))}",
-         Argument("columns", {"system": together if len(together) > 1 else together[0]})),
+        (
+            f"if the system includes {' and '.join(map(shown, names))}",
+            Argument("columns", {"system": together if len(together) > 1 else together[0]}),
+        ),
         ("if ids are of several suites", Argument("columns", {"question": suite})),
-    ]  # fmt: skip
+    ]
     return ways[::-1] if {*map(last_part, names)} <= _SUITES else ways
 
 
@@ -294,7 +325,7 @@ def repeated_ids(sample: Sample, question: Any, others: Labels, key: Labels) -> 
         even = min(repeats, default=1) == max(repeats, default=1) and is_id_name(name)
         if max(repeats, default=1) > 1 and (
             sample.tell_apart([*key, name]) if numbered else even and len(repeats) > 1
-        ):  # fmt: skip
+        ):
             found.append(name)
     return found
 
@@ -309,8 +340,9 @@ def _row_number_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) 
         return (
             f"every row is a question of its own by column {shown(roles['question'])}, and each "
             f"value of {shown(name)} has {most} rows; are they its trials? Then name it: ",
-            Argument("columns", {"question": name}), ".",
-        )  # fmt: skip
+            Argument("columns", {"question": name}),
+            ".",
+        )
     return ()
 
 
@@ -320,10 +352,12 @@ def _answer_doubt(sample: Sample, roles: Mapping[str, Any]) -> Doubt:
     texts = {*sample.distinct(outcome)}  # none of several columns
     for name in sample.names if None in map(number_of, texts) else ():
         if normalized_name(name) in REFERENCE_NAMES and texts & {*sample.distinct(name)}:
-            return (f"{shown(outcome)} holds what {shown(name)} holds, which may be the right "
-                    "answer; is a trial right where both are equal? Then name them: ",
-                    Argument("columns", {"answer": outcome, "reference": name}), ".",
-                    )  # fmt: skip
+            return (
+                f"{shown(outcome)} holds what {shown(name)} holds, which may be the right "
+                "answer; is a trial right where both are equal? Then name them: ",
+                Argument("columns", {"answer": outcome, "reference": name}),
+                ".",
+            )
     return ()
 
 
@@ -331,9 +365,12 @@ def _truth_doubt(sample: Sample, roles: Mapping[str, Any], unused: Labels) -> Do
     """Return a doubt if a column beside the outcome is called as marks that people gave."""
     for name in unused:
         if TRUTH not in roles and is_truth_name(name) and sample.are_marks(name):
-            return (f"marks are in {shown(name)} as well, and are left out; if they are the truth, "
-                    f"and {shown(roles.get('outcome'))} is what a judge says: ",
-                    Argument(TRUTH, name), ".")  # fmt: skip
+            return (
+                f"marks are in {shown(name)} as well, and are left out; if they are the truth, "
+                f"and {shown(roles.get('outcome'))} is what a judge says: ",
+                Argument(TRUTH, name),
+                ".",
+            )
     return ()
 
 
@@ -357,8 +394,10 @@ def variants_doubt(labels: Labels) -> Doubt:
         name = " ".join(str(label).split())
         earlier = first.setdefault(name.casefold(), label)
         if " ".join(str(earlier).split()) != name:
-            return (f"systems {shown(earlier)} and {shown(label)} differ in case or blanks only, "
-                    "and are read as two; if they are one, write one name.",)  # fmt: skip
+            return (
+                f"systems {shown(earlier)} and {shown(label)} differ in case or blanks only, "
+                "and are read as two; if they are one, write one name.",
+            )
     return ()
 
 
@@ -370,9 +409,15 @@ def summaries_among(labels: Labels) -> list[Any]:
     >>> summaries_among(["q1", "q2", "TOTAL"]), summaries_among(["all"])
     (['TOTAL'], [])
     """
-    called = [label for label in labels if isinstance(label, str) and re.fullmatch(
-        "((grand|sub|macro|micro|weighted)[ _-]?)?(totals?|overall|averages?|avg|all|mean)",
-        label.strip().lower())]  # fmt: skip
+    called = [
+        label
+        for label in labels
+        if isinstance(label, str)
+        and re.fullmatch(
+            "((grand|sub|macro|micro|weighted)[ _-]?)?(totals?|overall|averages?|avg|all|mean)",
+            label.strip().lower(),
+        )
+    ]
     return called if len(labels) > 2 else []
 
 
@@ -406,12 +451,22 @@ def ways_to_tell_trials_apart(
         equal = f". {len(sample) - different} rows equal an earlier one in every column"
         return ((f"{equal}{way_to_keep_once(sample, of_file)}",),)
     # Every value of a column without a usual name of conditions must be in several rows.
-    candidates = [name for name in unused if 1 < len(sample.distinct(name)) <= MAX_CONDITIONS and (
-        is_condition(name) or min(Counter(sample.cells[name]).values()) > 1)]  # fmt: skip
+    candidates = [
+        name
+        for name in unused
+        if 1 < len(sample.distinct(name)) <= MAX_CONDITIONS
+        and (is_condition(name) or min(Counter(sample.cells[name]).values()) > 1)
+    ]
     conditions = tuple(name for name in candidates if is_condition(name))
     one_or_two = (names for number in (1, 2) for names in combinations(candidates[:8], number))
-    together = next((names for names in one_or_two if sample.tell_apart([*key, *names])
-                     and (not conditions or {*names} & {*conditions})), ())  # fmt: skip
+    together = next(
+        (
+            names
+            for names in one_or_two
+            if sample.tell_apart([*key, *names]) and (not conditions or {*names} & {*conditions})
+        ),
+        (),
+    )
     names = together or conditions
     ways = _as_system_or_suite(roles, *names) if names else []
     if len(together) > 1 and of_file:
@@ -419,9 +474,11 @@ def ways_to_tell_trials_apart(
         ways += [("if one value is to be read alone", Argument("where", {together[0]: first}))]
     if len(together) == 1 and not is_condition(together[0]):
         trial = [*columns_of(roles, "trial"), *together]
-        ways += [(f"if {shown(together[0])} numbers trials too",
-                  Argument("columns", {"trial": trial}))]  # fmt: skip
+        ways += [
+            (f"if {shown(together[0])} numbers trials too", Argument("columns", {"trial": trial}))
+        ]
     if not together and of_file:
-        ways += [("if every row is a trial of its own",
-                  Argument("ignore", columns_of(roles, "trial")))]  # fmt: skip
+        ways += [
+            ("if every row is a trial of its own", Argument("ignore", columns_of(roles, "trial")))
+        ]
     return tuple((f"; or, {when}: ", argument) for when, argument in ways)

@@ -83,12 +83,18 @@ class Reading(NamedTuple):
 
 
 def unclear_roles(
-    sample: Sample, names: Labels, known: Mapping[str, Any], unclear: Mapping[str, list[Any]],
+    sample: Sample,
+    names: Labels,
+    known: Mapping[str, Any],
+    unclear: Mapping[str, list[Any]],
     of_file: bool,
-) -> OutcomeError:  # fmt: skip
+) -> OutcomeError:
     """Return one error that names all unclear roles, and proposes columns for them."""
-    rules = [f"one {role} column; " + (f"several could be it: {candidates}" if candidates else
-             "none has a usual name") for role, candidates in unclear.items()]  # fmt: skip
+    rules = [
+        f"one {role} column; "
+        + (f"several could be it: {candidates}" if candidates else "none has a usual name")
+        for role, candidates in unclear.items()
+    ]
     empty = [name for name in sample.names if name not in names]
     free = [name for name in sample.leaves() if name not in columns_of(known, *known)]
     marked = [name for name in sample.marked() if name in free]
@@ -125,28 +131,37 @@ def unclear_roles(
         for reading in readings
     ]
     readings += [
-        readings[0]._replace(columns={**readings[0].columns, "question": other}, when=(
-            "all rows are trials of one question" if other == ONE
-            else f"{shown(other)} says which question it is"))
-        for other in questions[1:] if other not in columns_of(readings[0].columns, "outcome")
-    ][:_MAX_ALTERNATIVES]  # fmt: skip
+        readings[0]._replace(
+            columns={**readings[0].columns, "question": other},
+            when=(
+                "all rows are trials of one question"
+                if other == ONE
+                else f"{shown(other)} says which question it is"
+            ),
+        )
+        for other in questions[1:]
+        if other not in columns_of(readings[0].columns, "outcome")
+    ][:_MAX_ALTERNATIVES]
     ways = [way for reading in readings for way in _arguments(sample, reading)]
     naming = f"{hints}Name {'them' if len(unclear) > 1 else 'it'}: "
     if of_file and "outcome" in unclear and (within := _lists_of_records(sample, marked, unclear)):
         naming, ways = f"Marks are in {shown(marked, 160)[1:-1]}, within lists: ", within
     else:
         _refuse_leaderboard(sample, readings[0], columns_of(roles, "system"))
-    proposed = {role: name for role, name in {**known, **readings[0].columns}.items()
-                if name is not ...}  # fmt: skip
+    proposed = {
+        role: name for role, name in {**known, **readings[0].columns}.items() if name is not ...
+    }
     unused = [name for name in free if name not in columns_of(proposed, *proposed)]
     doubts = condition_doubts(sample, proposed, unused * (proposed["question"] != ONE), of_file)
     return OutcomeError(
         f"the table must have {', and '.join(rules)} among {shown(list(names), 400)}"
-        + f" (nothing is in {shown(empty, 100)[1:-1]})" * bool(empty) + ". "
+        + f" (nothing is in {shown(empty, 100)[1:-1]})" * bool(empty)
+        + ". "
         f"{naming}",
-        *alternatives(ways), ".",
+        *alternatives(ways),
+        ".",
         *[piece for doubt in doubts for piece in (" As proposed, ", *doubt)],
-    )  # fmt: skip
+    )
 
 
 def refuse_varying_totals(sample: Sample, roles: Mapping[str, Any], of_file: bool) -> None:
@@ -160,19 +175,27 @@ def refuse_varying_totals(sample: Sample, roles: Mapping[str, Any], of_file: boo
     for name in sample.names if points and not sample.are_marks(outcome) else ():
         words = {*last_part(name).split("_")}
         own = {*last_part(outcome).split("_"), "n", "num", "count", "points", "score", "of"}
-        pairs = [(number_of(point), number_of(total)) for point, total
-                 in zip(points, sample.cells.get(name, points), strict=True) if point]  # fmt: skip
+        pairs = [
+            (number_of(point), number_of(total))
+            for point, total in zip(points, sample.cells.get(name, points), strict=True)
+            if point
+        ]
         is_total = name != outcome and words & _TOTAL_WORDS and words <= own | _TOTAL_WORDS
-        if is_total and len(sample.distinct(name)) > 1 and all(
-            point is not None and total is not None and point <= total for point, total in pairs
-        ):  # fmt: skip
+        if (
+            is_total
+            and len(sample.distinct(name)) > 1
+            and all(
+                point is not None and total is not None and point <= total for point, total in pairs
+            )
+        ):
             way = "; or, if a point counts as much in every question: ", Argument("ignore", [name])
             raise OutcomeError(
                 f"outcomes must be shares where totals vary; {shown(outcome)} counts points of "
                 f"{shown(name)}, and a mean of them is mostly that of questions with many. Add a "
                 f"column with {outcome} / {name}, and name it as the outcome",
-                *(way if of_file else ()), ".",
-            )  # fmt: skip
+                *(way if of_file else ()),
+                ".",
+            )
 
 
 def _refuse_leaderboard(sample: Sample, reading: Reading, system: Labels) -> None:
@@ -222,11 +245,17 @@ def _lists_of_records(
         paths = [path for path in objects if path in sample.names]
     elif len(paths) < len(marked):
         return []
-    outer = [path.replace("[]", "") for path in dict.fromkeys(paths)
-             if not any(path.startswith(f"{other}[].") for other in paths)]  # fmt: skip
+    outer = [
+        path.replace("[]", "")
+        for path in dict.fromkeys(paths)
+        if not any(path.startswith(f"{other}[].") for other in paths)
+    ]
     several = len(outer) > 1
-    return [[f"if its objects are in {path}: "] * several + [Argument("records", path)]
-            for path in outer if not sample.fields]  # fmt: skip
+    return [
+        [f"if its objects are in {path}: "] * several + [Argument("records", path)]
+        for path in outer
+        if not sample.fields
+    ]
 
 
 def _arguments(sample: Sample, reading: Reading) -> list[list[str | Argument]]:
@@ -234,8 +263,9 @@ def _arguments(sample: Sample, reading: Reading) -> list[list[str | Argument]]:
     name = reading.columns.get("outcome")
     first = name[0] if isinstance(name, list) else name
     texts = [] if isinstance(name, list) and not reading.beside else sample.distinct(first)
-    named = {role: list(own) if isinstance(own, tuple) else own
-             for role, own in reading.columns.items()}  # fmt: skip
+    named = {
+        role: list(own) if isinstance(own, tuple) else own for role, own in reading.columns.items()
+    }
     columns = [*reading.beside, Argument("columns", named, "tally")]
     if not texts or word_scores(texts) or sample.are_marks(first, in_lists=True):
         failures = scores_of_failures(first, map(outcome_of, texts))
@@ -262,17 +292,18 @@ def _readings(
 ) -> tuple[str, list[Reading]]:
     """Return what a table without a usual outcome column may hold, in words and as readings."""
     counts = {} if _has_several_rows_each(sample, roles) else likely_counts(sample, free)
-    if counts and ("rate" not in counts or not marked) and not (
-        {*marked} - {*columns_of(counts, *counts)}
-    ):  # fmt: skip
+    if (
+        counts
+        and ("rate" not in counts or not marked)
+        and not ({*marked} - {*columns_of(counts, *counts)})
+    ):
         guessed = [name for name in columns_of(counts, *counts) if name is not ...]
         one = ""
         if counts.get("trials") is ...:
             rates = columns_of(counts, "rate")
             fit, counts["trials"] = fitting_trials(sample, rates)
             one = f"Trials may be one number for all questions{fit}. "
-        named = {role: list(own) if isinstance(own, tuple) else own
-                 for role, own in counts.items()}  # fmt: skip
+        named = {role: list(own) if isinstance(own, tuple) else own for role, own in counts.items()}
         return f"Counts or rates may be in {shown(guessed)[1:-1]}. {one}", [Reading(named)]
     predictions = [name for name in free if last_part(name) in _PREDICTION_NAMES]
     references = [name for name in free if last_part(name) in REFERENCE_NAMES]
@@ -289,8 +320,12 @@ def _readings(
         words += "Marks of several raters are not independent trials; read one, or average them. "
         return words, _each(columns, "marks")
     if marked and not any(map(is_outcome_name, marked)):  # others may be all right or all wrong
-        columns = [name for name in free if name in marked or (
-            sample.are_marks(name, in_lists=True) and len(sample.distinct(name)) == 1)]  # fmt: skip
+        columns = [
+            name
+            for name in free
+            if name in marked
+            or (sample.are_marks(name, in_lists=True) and len(sample.distinct(name)) == 1)
+        ]
     if len(marked) == 1 < len(columns) < len(free):
         columns = marked
     if len(columns) == 1:
@@ -301,8 +336,10 @@ def _readings(
 def _each(columns: Labels, kind: str) -> list[Reading]:
     """Return readings of single columns of marks or scores."""
     several = len(columns) > 1
-    return [Reading({"outcome": name}, f"the {kind} are in {shown(name)}" * several)
-            for name in columns[:_MAX_ALTERNATIVES]]  # fmt: skip
+    return [
+        Reading({"outcome": name}, f"the {kind} are in {shown(name)}" * several)
+        for name in columns[:_MAX_ALTERNATIVES]
+    ]
 
 
 def _readings_of(
@@ -314,11 +351,14 @@ def _readings_of(
         return each or [Reading({"outcome": ...})]
     truths = sample.truths(columns) if kind == "marks" else []
     judged = [
-        Reading({"outcome": name},
-                f"{shown(name)} is what a judge says and {shown(truths[0])} the truth, where known",
-                (Argument(TRUTH, truths[0], "tally"),))
-        for name in columns if truths and name not in truths
-    ][:_MAX_ALTERNATIVES]  # fmt: skip
+        Reading(
+            {"outcome": name},
+            f"{shown(name)} is what a judge says and {shown(truths[0])} the truth, where known",
+            (Argument(TRUTH, truths[0], "tally"),),
+        )
+        for name in columns
+        if truths and name not in truths
+    ][:_MAX_ALTERNATIVES]
     if any(map(is_truth_name, truths)):
         return judged + each
     wide = (Argument("wide", True),)
@@ -345,8 +385,9 @@ def _readings_of(
     fields = Counter(str(name).rpartition(".")[2] for name in columns if "." in str(name))
     readings += [
         Reading({"outcome": field}, "each object is a system", wide)
-        for field, number in fields.items() if number > 1 and of_file and one_row
-    ]  # fmt: skip
+        for field, number in fields.items()
+        if number > 1 and of_file and one_row
+    ]
     return judged + readings + each * (not readings or "system" in roles)
 
 
@@ -376,8 +417,7 @@ def _likely_scores(sample: Sample, roles: Mapping[str, Any], free: Labels) -> li
         and (not sample.is_crossed(name, question) or _is_measurement(name))
         and _count_role(sample, name) != "trials"
     ]
-    others = [name for name in differing
-              if not _MEASUREMENT_NAME.search(normalized_name(name))]  # fmt: skip
+    others = [name for name in differing if not _MEASUREMENT_NAME.search(normalized_name(name))]
     return others or differing
 
 
@@ -400,12 +440,14 @@ def _likely_systems(sample: Sample, roles: Mapping[str, Any], free: Labels) -> l
         return []
     used = columns_of(roles, *roles)
     return [
-        name for name in free
-        if name not in used and 1 < len(sample.distinct(name)) <= MAX_CONDITIONS
+        name
+        for name in free
+        if name not in used
+        and 1 < len(sample.distinct(name)) <= MAX_CONDITIONS
         and None in map(number_of, sample.distinct(name))
         and sample.distinct(name)[0][0] not in "[{"
         and sample.is_crossed(name, columns_of(roles, "question"))
-    ]  # fmt: skip
+    ]
 
 
 def _likely_questions(sample: Sample, free: Labels, system: Labels) -> tuple[list[Any], bool]:
@@ -415,19 +457,26 @@ def _likely_questions(sample: Sample, free: Labels, system: Labels) -> tuple[lis
     first; else all that hold no measurements.
     """
     labels = [
-        name for name in free
-        if 1 < len(sample.distinct(name)) and sample.distinct(name)[0][0] not in "[{"
+        name
+        for name in free
+        if 1 < len(sample.distinct(name))
+        and sample.distinct(name)[0][0] not in "[{"
         and not sample.is_one_to_one(name, system)
-        and not _is_measurement(name) and not is_condition(name)
-    ]  # fmt: skip
+        and not _is_measurement(name)
+        and not is_condition(name)
+    ]
     labels = labels or [name for name in free if _ID_NAME.search(normalized_name(name))]
     repeated = [name for name in labels if len(sample.distinct(name)) < len(sample)]
-    ids = [name for name in repeated if _ID_NAME.search(normalized_name(name))
-           or last_part(name) in usual_names("question")]  # fmt: skip
+    ids = [
+        name
+        for name in repeated
+        if _ID_NAME.search(normalized_name(name)) or last_part(name) in usual_names("question")
+    ]
     if ids or not repeated:
         return ids or [name for name in labels if _hold_labels(sample, name)], bool(ids)
-    balanced = [name for name in repeated
-                if sample.is_crossed(name, ()) and len(sample.distinct(name)) > 4]  # fmt: skip
+    balanced = [
+        name for name in repeated if sample.is_crossed(name, ()) and len(sample.distinct(name)) > 4
+    ]
     if balanced:
         return sorted(balanced, key=lambda name: -len(sample.distinct(name))), True
     return [name for name in repeated if _hold_labels(sample, name)], False
@@ -437,7 +486,8 @@ def _hold_labels(sample: Sample, name: Any) -> bool:
     """Return whether values may be labels: text or whole numbers, which no name calls counts."""
     texts = sample.distinct(name)
     return not _count_role(sample, name) and not any(
-        (share_of(text) or 0.0) % 1.0 or text.endswith("%") for text in texts)  # fmt: skip
+        (share_of(text) or 0.0) % 1.0 or text.endswith("%") for text in texts
+    )
 
 
 def _count_role(sample: Sample, name: Any, least: float = 2.0) -> str:
@@ -501,18 +551,27 @@ def likely_counts(sample: Sample, free: Labels) -> dict[str, Any]:
     trials, successes, failures, rates = map(of_role, ("trials", "successes", "failures", "rate"))
     systems = systems_of_columns(rates) if len(rates) > 1 else rates
     percentages = all(text.endswith("%") for name in rates for text in sample.distinct(name))
-    if len(rates) > 1 and not percentages and (
-        systems == rates or any(map(is_outcome_name, systems))
-    ):  # fmt: skip
+    if (
+        len(rates) > 1
+        and not percentages
+        and (systems == rates or any(map(is_outcome_name, systems)))
+    ):
         rates = (min(rates, key=lambda name: len(str(name))),)
     if not rates and len(trials) == 1:
         rates = tuple(name for name in free if _count_role(sample, name) == "mean")
     if len(trials) > len(successes) > 0:  # some systems never succeed twice
         successes = of_role("successes", 0.0)
-    counts = {"rate": rates, "trials": trials or (...,)} if rates else (
-        {"successes": successes, "failures": failures} if failures and successes
-        else {"trials": trials, "successes": successes} if trials and successes else {}
-    )  # fmt: skip
+    counts = (
+        {"rate": rates, "trials": trials or (...,)}
+        if rates
+        else (
+            {"successes": successes, "failures": failures}
+            if failures and successes
+            else {"trials": trials, "successes": successes}
+            if trials and successes
+            else {}
+        )
+    )
     lengths = {len(names) for names in counts.values()}
     if len(lengths) > 1 and (len(trials) > 1 or "failures" in counts):
         counts = {role: names[:1] for role, names in counts.items()}

@@ -160,9 +160,12 @@ class Sample:
 
     @classmethod
     def of(
-        cls, records: Iterable[object], where: Mapping[str, object] | None = None,
-        known: Labels = (), more: Callable[[], bool] = lambda: True,
-    ) -> "Sample":  # fmt: skip
+        cls,
+        records: Iterable[object],
+        where: Mapping[str, object] | None = None,
+        known: Labels = (),
+        more: Callable[[], bool] = lambda: True,
+    ) -> "Sample":
         """Scan records.
 
         Parameters
@@ -198,8 +201,9 @@ class Sample:
                 whole = False
                 break
         whole = whole and next(iterator, None) is None
-        dense = {path: [texts.get(row, "") for row in range(length)]
-                 for path, texts in cells.items()}  # fmt: skip
+        dense = {
+            path: [texts.get(row, "") for row in range(length)] for path, texts in cells.items()
+        }
         return cls(list(names), {name: [""] * length for name in names} | dense, whole)
 
     def __len__(self) -> int:
@@ -229,8 +233,11 @@ class Sample:
     def leaves(self) -> list[Any]:
         """Return the columns and fields that hold values other than objects."""
         first_texts = {name: self.distinct(name)[:1] for name in self.cells}
-        return [name for name, texts in first_texts.items()
-                if texts and not texts[0].startswith(("{", "[{"))]  # fmt: skip
+        return [
+            name
+            for name, texts in first_texts.items()
+            if texts and not texts[0].startswith(("{", "[{"))
+        ]
 
     def truths(self, marked: Labels) -> list[Any]:
         """Return which of several columns of marks may be true where others are a judge's.
@@ -266,10 +273,11 @@ class Sample:
         ['ex']
         """
         marks = [
-            name for name, texts in zip(self.cells, map(self.distinct, self.cells), strict=True)
+            name
+            for name, texts in zip(self.cells, map(self.distinct, self.cells), strict=True)
             if (self.are_marks(name, in_lists=True) or _are_words_of_marks(texts))
             and (not RATE_NAME.search(last_part(name)) or {*texts} == {"0", "1"})
-        ]  # fmt: skip
+        ]
         at_k = [name for name in self.cells if PASS_AT_K.search(last_part(name))]
         if not {*at_k} <= {*marks}:  # of shares, those at a larger k are shares as well
             marks = [name for name in marks if name not in at_k]

@@ -227,8 +227,11 @@ class Study:
     def declaration(self) -> dict[str, Any]:
         """The fields without the data."""
         data = ("outcomes", "prior_counts", "notes")
-        return {name: value for name, value in self.__dict__.items()
-                if name in self.__dataclass_fields__ and name not in data}  # fmt: skip
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name in self.__dataclass_fields__ and name not in data
+        }
 
     def as_text(self) -> str:
         """Return the declaration as JSON, from which `declaration_of` reads it back."""
@@ -253,10 +256,12 @@ def as_marked(data: object) -> Outcomes:
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     if "truth_count" in outcomes.dataset:
         raise ArgumentError(
-            "data", " must be without trials of known truth here, where marks are taken "
+            "data",
+            " must be without trials of known truth here, where marks are taken "
             f"as they are; got {outcome_values(outcomes)['truth']}. Read the data without ",
-            "truth", ", or use bayesatk.evaluate.",
-        )  # fmt: skip
+            "truth",
+            ", or use bayesatk.evaluate.",
+        )
     return outcomes
 
 
@@ -384,20 +389,31 @@ def read_study(
     # With covariates, new questions have the covariates and weights of these questions.
     weighted = outcomes.weight is not None and pooling == "partial" and names is None
     study = Study(
-        outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families=families),
+        outcomes=outcomes,
+        metrics=requested,
+        pooling=pooling,
+        prior=HyperPrior(families=families),
         answer_prior=answer_prior or _VOTE_PRIORS.get(pooling, AnswerPrior)(),
-        prior_counts=prior_counts, covariates=names,
-        group_weights=weights_of_groups, judges=judges,
-        population=population_of(pooling, population, weighted), ci_prob=float(ci_prob),
-        ci_kind=ci_kind, notes=(*notes, *ignored, *([] if names else more), *of_judges),
-    )  # fmt: skip
+        prior_counts=prior_counts,
+        covariates=names,
+        group_weights=weights_of_groups,
+        judges=judges,
+        population=population_of(pooling, population, weighted),
+        ci_prob=float(ci_prob),
+        ci_kind=ci_kind,
+        notes=(*notes, *ignored, *([] if names else more), *of_judges),
+    )
     require_together(study.values)
     if {"votes", "group", "pooling none"} <= study.capabilities:
         raise ArgumentError(
-            "pooling", " must be 'partial' for votes in groups, whose posterior is of answers that "
-            "questions share; got 'none'. Pass ", Argument("pooling", "partial"),
-            ", or leave out ", Argument("group"), ".",
-        )  # fmt: skip
+            "pooling",
+            " must be 'partial' for votes in groups, whose posterior is of answers that "
+            "questions share; got 'none'. Pass ",
+            Argument("pooling", "partial"),
+            ", or leave out ",
+            Argument("group"),
+            ".",
+        )
     if {"votes", "pooling partial"} <= study.capabilities:
         _check_right_answers(outcomes)
     if judges is not None:
@@ -424,13 +440,15 @@ def _check_right_answers(outcomes: Outcomes) -> None:
         )
         texts = " and ".join(repr(answers.label[i]) for i in several[:2])
         raise ArgumentError(
-            "pooling", " must be 'none' for votes where a question has several right answers; "
+            "pooling",
+            " must be 'none' for votes where a question has several right answers; "
             f"got 'partial', and {texts}, both right, for question "
             f"{outcomes.dataset['question'].values[question]!r}. Pass ",
-            Argument("pooling", "none"), ", or count right answers as one: ",
+            Argument("pooling", "none"),
+            ", or count right answers as one: ",
             Argument("answer_rules", ..., "tally"),
             " with bayesatk.AnswerRules(merge_correct=True).",
-        )  # fmt: skip
+        )
 
 
 def _population_note(study: Study) -> list[str]:
@@ -503,8 +521,9 @@ def _ignored_covariates(data: object, group: object, covariates: object) -> tupl
     """Return a note if none was asked for of the covariates of the data that are no groups."""
     if covariates is not None or not isinstance(data, Outcomes):
         return ()
-    ignored = [name for name in question_coordinates(data.dataset)
-               if name not in (GROUP, WEIGHT, group)]  # fmt: skip
+    ignored = [
+        name for name in question_coordinates(data.dataset) if name not in (GROUP, WEIGHT, group)
+    ]
     if not ignored:
         return ()
     return (
@@ -546,27 +565,35 @@ def _check_priors(
     voted = [metric.label for metric in requested if metric.voted]
     if answer_prior is not None and not voted:
         raise ArgumentError(
-            "answer_prior", " must be left out without a vote between answers; got "
+            "answer_prior",
+            " must be left out without a vote between answers; got "
             f"{answer_prior!r}. Votes are 'plurality@k'.",
-        )  # fmt: skip
+        )
     kind = _VOTE_PRIORS.get(pooling, AnswerPrior)
     if answer_prior is not None and not isinstance(answer_prior, kind):
         raise ArgumentError(
-            "answer_prior", f" must be an {kind.__name__} with ",
-            Argument("pooling", pooling), f"; got {answer_prior!r:.80}. Pass "
+            "answer_prior",
+            f" must be an {kind.__name__} with ",
+            Argument("pooling", pooling),
+            f"; got {answer_prior!r:.80}. Pass "
             f"bayesatk.priors.{kind.__name__}(), or leave it out for that default.",
-        )  # fmt: skip
+        )
     large_k = [
         metric.label for metric in requested if metric.voted and metric.k > _MAX_K_OF_POOLED_VOTES
     ]
     if large_k and pooling == "partial":
         raise ArgumentError(
-            "metrics", f" must have k <= {_MAX_K_OF_POOLED_VOTES} for votes with ",
-            Argument("pooling", "partial"), f", whose work grows with k; got {large_k[0]}. Pass ",
-            Argument("pooling", "none"), ", or a smaller k.",
-        )  # fmt: skip
+            "metrics",
+            f" must have k <= {_MAX_K_OF_POOLED_VOTES} for votes with ",
+            Argument("pooling", "partial"),
+            f", whose work grows with k; got {large_k[0]}. Pass ",
+            Argument("pooling", "none"),
+            ", or a smaller k.",
+        )
     if prior_trials is None and prior_weight != 1.0:
         raise ArgumentError(
-            "prior_weight", " must be left out without ", "prior_trials",
+            "prior_weight",
+            " must be left out without ",
+            "prior_trials",
             f"; got {prior_weight!r}.",
-        )  # fmt: skip
+        )

@@ -179,8 +179,12 @@ def tally(
     refuse_given("data without answers=", reference=reference)
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
         refuse_given(
-            "data that are counts already", scores=scores, columns=columns, cost=cost, truth=truth,
-        )  # fmt: skip
+            "data that are counts already",
+            scores=scores,
+            columns=columns,
+            cost=cost,
+            truth=truth,
+        )
         counted = _from_counts(data, missing, request, labels, better)
         return counted if success is None else counted.with_success(success)
     pair = trials is None and isinstance(data, tuple) and len(data) == 2
@@ -273,8 +277,9 @@ def _from_counts(
     more = ("cost_sums", "cost_sum", "truth_count", "truth", "mark")
     result = counted.dataset.assign(
         {name: dataset[name].variable for name in more if name in dataset.variables}
-    ).assign_attrs({name: dataset.attrs[name] for name in ("cost_unit", "numbers")
-                    if name in dataset.attrs})  # fmt: skip
+    ).assign_attrs(
+        {name: dataset.attrs[name] for name in ("cost_unit", "numbers") if name in dataset.attrs}
+    )
     result = with_stopping(result, outcomes.stopped.tolist())
     return replace(counted, dataset=result, answers=outcomes.answers)
 
@@ -324,10 +329,15 @@ def finish(
     costs = long.cost_sums(slots.shape)
     notes = (*long.notes, *answer_notes, *missing_notes)
     count = np.ascontiguousarray(slots[..., 1:])
-    stopped = [] if long.counted is not None else [
-        str(system) for system, stops in zip(
-            long.systems, long.stopped_systems(scale), strict=True) if stops
-    ]  # fmt: skip
+    stopped = (
+        []
+        if long.counted is not None
+        else [
+            str(system)
+            for system, stops in zip(long.systems, long.stopped_systems(scale), strict=True)
+            if stops
+        ]
+    )
     if stopped:
         attributes["stopping"] = json.dumps(stopped)
         of_systems = f" of {shown(stopped, 200)[1:-1]}" * (len(stopped) < len(long.systems))
@@ -343,8 +353,9 @@ def finish(
     dims = "system", "question"
     dataset = xr.Dataset(
         {"count": ((*dims, "category"), count), "missing": (dims, missing_counts.copy())},
-        _coordinates(long, scale, better), attributes,
-    )  # fmt: skip
+        _coordinates(long, scale, better),
+        attributes,
+    )
     if costs is not None:
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
     dataset = with_column_names(dataset, request.roles)
@@ -362,15 +373,19 @@ def _direction_doubted(
         return long.doubted(
             f"column {shown(long.outcome_column)} is called as what went wrong, and its marks "
             f"{shown([mark for mark, score in failures.items() if score == 0.0])[1:-1]} are taken "
-            "as right; if they are wrong: ", Argument("scores", failures), ".",
-        )  # fmt: skip
+            "as right; if they are wrong: ",
+            Argument("scores", failures),
+            ".",
+        )
     scored = success is None and not set(scale.values()) <= {0.0, 1.0}
     if not (scored and better == "higher" and is_better_lower(long.outcome_column)):
         return long
     return long.doubted(
         f"higher scores are taken as better, and column {shown(long.outcome_column)} is called as "
-        "what is better when lower; if it is: ", Argument("better", "lower"), ".",
-    )  # fmt: skip
+        "what is better when lower; if it is: ",
+        Argument("better", "lower"),
+        ".",
+    )
 
 
 def _judged(
@@ -383,9 +398,12 @@ def _judged(
         return outcomes.with_success(success)
     if outcomes.binary and better == "lower":
         raise OutcomeError(
-            Argument("better", "lower"), " is of scores, and these are 0 and 1, which are wrong "
-            "and right. Say what a success is: ", Argument("success", "score <= 0"), ".",
-        )  # fmt: skip
+            Argument("better", "lower"),
+            " is of scores, and these are 0 and 1, which are wrong "
+            "and right. Say what a success is: ",
+            Argument("success", "score <= 0"),
+            ".",
+        )
     return outcomes
 
 
@@ -399,10 +417,12 @@ def _with_truths(
     right = scores == 1.0 if success is None else succeeding(success, scores)
     if success is None and sorted(scores.tolist()) != [0.0, 1.0]:
         raise OutcomeError(
-            "truth", " must go with marks that are right or wrong; got scores "
+            "truth",
+            " must go with marks that are right or wrong; got scores "
             f"{shown(scores.tolist(), 60)}. Say which succeed: ",
-            Argument("success", "score >= NUMBER", "tally"), ".",
-        )  # fmt: skip
+            Argument("success", "score >= NUMBER", "tally"),
+            ".",
+        )
     counts = long.truth_counts(right)
     assert counts is not None  # there are truths
     return replace(outcomes, dataset=with_truth(outcomes.dataset, counts))
@@ -430,9 +450,11 @@ def worst_or_best() -> tuple[Argument | str, ...]:
     """Return the remedy that counts missing outcomes as the worst and as the best score."""
     wrong, right = (Argument("missing", policy) for policy in ("wrong", "right"))
     return (
-        wrong, " counts them as the worst score and ", right, " as the best: evaluate twice, with "
-        "both, to see what they may change.",
-    )  # fmt: skip
+        wrong,
+        " counts them as the worst score and ",
+        right,
+        " as the best: evaluate twice, with both, to see what they may change.",
+    )
 
 
 def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple[str, ...]:
@@ -451,29 +473,39 @@ def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple
         raise OutcomeError(
             f"missing: no two of the {len(long.systems)} systems tried the same question, so that "
             "they cannot be compared. If questions are the same, name them alike; to evaluate each "
-            "system by itself, use ", Argument("missing", "ignore", "tally"), ".",
-        )  # fmt: skip
+            "system by itself, use ",
+            Argument("missing", "ignore", "tally"),
+            ".",
+        )
     s, q = np.argwhere(never_run if counted else never_run | (missing_counts > 0))[0].tolist()
     fault = "has no trials" if never_run[s, q] else f"has {missing_counts[s, q]} missing outcomes"
     ignored = Argument("missing", "ignore", "tally")
     remedy: tuple[str | Argument, ...] = (
-        "Say what they mean: ", ignored, " leaves them out; to compare systems on the questions "
+        "Say what they mean: ",
+        ignored,
+        " leaves them out; to compare systems on the questions "
         "that all tried, --shared beside it, in Python data.shared().",
-    )  # fmt: skip
+    )
     if not cells:
         wrong, right = (Argument("missing", policy, "tally") for policy in ("wrong", "right"))
         ways: list[list[str | Argument]] = [
-            ["to leave them out: ", ignored], ["to count them as the worst score: ", wrong],
-            ["to count them as the best (evaluate twice, with both, to see what they may "
-             "change): ", right],
-        ]  # fmt: skip
+            ["to leave them out: ", ignored],
+            ["to count them as the worst score: ", wrong],
+            [
+                "to count them as the best (evaluate twice, with both, to see what they may "
+                "change): ",
+                right,
+            ],
+        ]
         remedy = ("Say what they mean: ", *alternatives(ways), ".")
     if counted:
         remedy = (
-            f"The number of trials to count as {missing} is not known. Use ", ignored,
+            f"The number of trials to count as {missing} is not known. Use ",
+            ignored,
             ", or give the missing outcomes as None.",
-        )  # fmt: skip
+        )
     raise OutcomeError(
         f"missing: system {long.systems[s]!r}, question {long.questions[q]!r} {fault} ({outcomes} "
-        f"missing outcomes and {cells} questions never run in all). ", *remedy,
-    )  # fmt: skip
+        f"missing outcomes and {cells} questions never run in all). ",
+        *remedy,
+    )

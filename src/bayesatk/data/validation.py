@@ -203,11 +203,15 @@ def check_scores(scores: object) -> Scores:
     valid = isinstance(scores, Mapping) and sum(score is not None for score in scores.values()) >= 2
     if not isinstance(scores, Mapping) or not valid:
         raise OutcomeError(
-            "scores", " must map at least two outcomes to numbers, as in ",
-            Argument("scores", {"I": 0, "C": 1}), f"; got {shown(scores)}. For numbers as they "
-            "are: ", Argument("scores", "numbers"), ", or with their ends ",
-            Argument("scores", (0, 1)), ".",
-        )  # fmt: skip
+            "scores",
+            " must map at least two outcomes to numbers, as in ",
+            Argument("scores", {"I": 0, "C": 1}),
+            f"; got {shown(scores)}. For numbers as they are: ",
+            Argument("scores", "numbers"),
+            ", or with their ends ",
+            Argument("scores", (0, 1)),
+            ".",
+        )
     labels: dict[str, object] = {}
     for label, score in scores.items():
         if not is_category(label) or is_missing(label):
@@ -342,16 +346,20 @@ def ways_to_score(outcomes: Collection[Any], scores: Scores) -> list[list[str | 
         as_missing = scored({**known, **dict.fromkeys(others)})
         partial = all(re.search("part|half", str(label).lower()) for label in others)
         half: list[str | Argument] = [
-            f"if {names} half right: ", scored({**known, **dict.fromkeys(others, 0.5)}),
-        ]  # fmt: skip
-        return [[f"if {names} wrong: ", scored({**known, **dict.fromkeys(others, 0.0)})],
-                *[half] * partial,
-                [f"if {names} not run: ", as_missing, Argument("missing", "ignore", "tally")]
-                ]  # fmt: skip
+            f"if {names} half right: ",
+            scored({**known, **dict.fromkeys(others, 0.5)}),
+        ]
+        return [
+            [f"if {names} wrong: ", scored({**known, **dict.fromkeys(others, 0.0)})],
+            *[half] * partial,
+            [f"if {names} not run: ", as_missing, Argument("missing", "ignore", "tally")],
+        ]
     if len(others) == 2 and not known and None in map(number_of, others):
         first, second = others
-        return [[f"if {shown(right)} is right: ", scored({right: 1.0, wrong: 0.0})]
-                for right, wrong in ((first, second), (second, first))]  # fmt: skip
+        return [
+            [f"if {shown(right)} is right: ", scored({right: 1.0, wrong: 0.0})]
+            for right, wrong in ((first, second), (second, first))
+        ]
     return [[scored({**known, **dict.fromkeys(others, ...)})]]
 
 
@@ -368,8 +376,10 @@ def succeeding(rule: str, scores: Array) -> Flags:
         raise OutcomeError(
             f"success must have a number in place of NUMBER; got {shown(rule)}. Write the score "
             "from which on a trial is a success, or, of scores that are better when lower, up to "
-            "which: ", Argument("success", "score <= 30"), ".",
-        )  # fmt: skip
+            "which: ",
+            Argument("success", "score <= 30"),
+            ".",
+        )
     if match is None or bound is None:
         raise OutcomeError(
             "success must be 'score >= NUMBER', or have >, <= or < in place of >=; got "
@@ -447,8 +457,9 @@ def refuse_masked(values: object, name: str) -> None:
             )
         raise OutcomeError(
             f"{rule}Use .astype(float).filled(np.nan) on it, and say what is missing then means: ",
-            Argument("missing", "ignore", "tally"), ".",
-        )  # fmt: skip
+            Argument("missing", "ignore", "tally"),
+            ".",
+        )
 
 
 def check_labels(labels: object, name: str, number: int) -> list[Any]:
@@ -497,8 +508,10 @@ def as_coordinate(labels: Labels, name: str) -> pd.Index:
                 "Replace it by text."
             )
     no_integers = bool | np.timedelta64  # although subclasses of integers
-    if all(issubclass(kind, int | np.integer) and not issubclass(kind, no_integers)
-           for kind in set(map(type, labels))):  # fmt: skip
+    if all(
+        issubclass(kind, int | np.integer) and not issubclass(kind, no_integers)
+        for kind in set(map(type, labels))
+    ):
         low, high = int(min(labels, default=0)), int(max(labels, default=0))
         fits = (low >= -(2**63) and high < 2**63) or (low >= 0 and high < 2**64)
         kind = np.int64 if high < 2**63 else np.uint64
@@ -565,9 +578,12 @@ class NumberScale(dict[Any, float]):
         low, high = (math.nan if end is None else float(end) for end in ends)
         if not (low < high and max(-low, high) <= _MAX_ABS_SCORE):
             raise OutcomeError(
-                "scores", " must be two ends in rising order for numbers between them; "
-                f"got {shown(scores)}. For any numbers: ", Argument("scores", "numbers"), ".",
-            )  # fmt: skip
+                "scores",
+                " must be two ends in rising order for numbers between them; "
+                f"got {shown(scores)}. For any numbers: ",
+                Argument("scores", "numbers"),
+                ".",
+            )
         return cls((low, high))
 
     @classmethod
@@ -640,8 +656,10 @@ class NumberScale(dict[Any, float]):
             ends = min(0, float(marks.min(initial=0))), max(1, float(marks.max(initial=1)))
             raise OutcomeError(
                 f"data must have two different numbers or more; got {shown(numbers.tolist())}. Say "
-                "between which ends they lie: ", Argument("scores", ends, "tally"), ".",
-            )  # fmt: skip
+                "between which ends they lie: ",
+                Argument("scores", ends, "tally"),
+                ".",
+            )
         scale = dict(zip(_level_labels(levels), levels.tolist(), strict=True))
         codes = code.copy()
         if np.isin(numbers, levels).all():

@@ -130,10 +130,13 @@ def random_baseline(
             "statistic": list(STATISTICS),
         },
         attrs={
-            "t": float(t), "correlation": float(correlation), "alpha": float(alpha),
-            "seed": seed, "citation": YAUNEY,
+            "t": float(t),
+            "correlation": float(correlation),
+            "alpha": float(alpha),
+            "seed": seed,
+            "citation": YAUNEY,
         },
-    )  # fmt: skip
+    )
     return with_analysis(result.tree, "random_baseline", random_baseline=group)
 
 
@@ -323,8 +326,12 @@ def random_baseline_distribution(
         ),
     }
     attrs = {
-        "schema_version": SCHEMA_VERSION, "method": "max_random", "t": float(t),
-        "correlation": float(correlation), "seed": seed, "ci_prob": float(ci_prob),
+        "schema_version": SCHEMA_VERSION,
+        "method": "max_random",
+        "t": float(t),
+        "correlation": float(correlation),
+        "seed": seed,
+        "ci_prob": float(ci_prob),
         "citations": json.dumps([YAUNEY]),
-    }  # fmt: skip
+    }
     return result_tree(groups, attrs)

@@ -85,20 +85,29 @@ class SourceReport:
         """Return the report as what JSON can hold."""
         document = {
             "formats": {kind: list(names) for kind, names in self.kinds.items()},
-            "columns": {name: {"taken_for": taken or None, "holds": holds}
-                        for name, (taken, holds) in self.columns.items()},
-            "facts": list(self.facts), "doubts": [write(doubt) for doubt in self.doubts],
+            "columns": {
+                name: {"taken_for": taken or None, "holds": holds}
+                for name, (taken, holds) in self.columns.items()
+            },
+            "facts": list(self.facts),
+            "doubts": [write(doubt) for doubt in self.doubts],
             "error": None if self.error is None else write(self.error),
-            "metrics": list(self.metrics), "command": self.command or None,
-        }  # fmt: skip
+            "metrics": list(self.metrics),
+            "command": self.command or None,
+        }
         if self.data is not None:
             trials = self.data.trials.values
             document |= {
-                "systems": list(map(str, self.data.systems)), "questions": trials.shape[1],
-                "trials": {"total": int(trials.sum()), "least": int(trials.min()),
-                           "most": int(trials.max())},
-                "missing": int(self.data.dataset["missing"].sum()), "notes": list(self.data.notes),
-            }  # fmt: skip
+                "systems": list(map(str, self.data.systems)),
+                "questions": trials.shape[1],
+                "trials": {
+                    "total": int(trials.sum()),
+                    "least": int(trials.min()),
+                    "most": int(trials.max()),
+                },
+                "missing": int(self.data.dataset["missing"].sum()),
+                "notes": list(self.data.notes),
+            }
         return document
 
     def as_text(self, write: Callable[[object], str] = str) -> str:
@@ -107,9 +116,11 @@ class SourceReport:
         if self.data is not None:
             lines += [self.data.card()]
         width = max([0, *(len(name) for name in self.columns)])
-        lines += [f"  {name:<{width}}  {taken or '-':<10}  {holds}"
-                  + ("" if taken or self.data is None else write(_kept_with(name)))
-                  for name, (taken, holds) in self.columns.items()]  # fmt: skip
+        lines += [
+            f"  {name:<{width}}  {taken or '-':<10}  {holds}"
+            + ("" if taken or self.data is None else write(_kept_with(name)))
+            for name, (taken, holds) in self.columns.items()
+        ]
         lines += self.facts
         lines += [f"Look at: {write(doubt)}" for doubt in self.doubts]
         if self.error is not None:
@@ -385,9 +396,13 @@ def _doubts(data: Outcomes) -> list[str]:
         together = (trials > 0).all(axis=0).any()
         doubts.append(
             f"{unrun} pairs of system and question were never run; "
-            + ("compare those that every system tried: --shared --missing ignore" if together else
-               "no question was tried by every system: are the questions named by their column?")
-        )  # fmt: skip
+            + (
+                "compare those that every system tried: --shared --missing ignore"
+                if together
+                else "no question was tried by every system: are the questions named by their "
+                "column?"
+            )
+        )
     return doubts
 
 
@@ -400,9 +415,10 @@ def _of_trials(long: LongForm, scale: Scores, data: Outcomes) -> list[str]:
     system, question = np.divmod(long.cell, len(long.questions))
     columns = {
         "system": np.array(long.systems, object)[system],
-        "question": np.array(long.questions, object)[question], "trial": long.trial_labels,
+        "question": np.array(long.questions, object)[question],
+        "trial": long.trial_labels,
         "outcome": np.array([np.nan, *scale.values()])[long.code + 1],
-    }  # fmt: skip
+    }
     with (
         warnings.catch_warnings(),
         suppress(OutcomeError),

@@ -418,8 +418,10 @@ def count_in_blocks(inputs: InputFiles, stream: object) -> bool:
     if stream and obstacles:
         raise OutcomeError(
             f"stream must be left out for {obstacles[0]}; parts of {', '.join(kinds)} can be "
-            "counted where there are outcomes. ", Argument("stream", False), " reads files whole.",
-        )  # fmt: skip
+            "counted where there are outcomes. ",
+            Argument("stream", False),
+            " reads files whole.",
+        )
     if stream is not None or obstacles:
         return bool(stream)
     return bool(
@@ -440,10 +442,12 @@ def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "
     """Refuse options that would have no effect on files of these formats."""
     # Formats of tables on which an option has an effect, and their name in messages.
     of_tables = {
-        **dict.fromkeys(("columns", "where", "ignore", "missing_question", "wide"),
-                        (TABLES, "tables")),
-        "same_system": (TABLES, ""), "records": (("json", "jsonl"), "JSON"),
-    }  # fmt: skip
+        **dict.fromkeys(
+            ("columns", "where", "ignore", "missing_question", "wide"), (TABLES, "tables")
+        ),
+        "same_system": (TABLES, ""),
+        "records": (("json", "jsonl"), "JSON"),
+    }
     for name, value in options.given().items():
         logs = {kind for kind, log in LOGS.items() if log.honoured(name)}
         tables, words = of_tables.get(name, ((), ""))
@@ -471,10 +475,11 @@ def read_named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
     except UnicodeDecodeError as error:
         encoding = "UTF-16" if error.object[:2] in (b"\xff\xfe", b"\xfe\xff") else "WINDOWS-1252"
         raise OutcomeError(
-            File(source.name), f"the file must be UTF-8 text; byte {error.start} is none of it. "
+            File(source.name),
+            f"the file must be UTF-8 text; byte {error.start} is none of it. "
             f"Save it as UTF-8, perhaps by: iconv -f {encoding} -t UTF-8 {quote(source.name)} > "
             f"{quote(f'utf8_{source.name}')}",
-        ) from None  # fmt: skip
+        ) from None
     except OutcomeError as error:
         remark = (not_meant,) if source.folder else ()
         raise OutcomeError(File(source.name), *error.args, *remark) from None

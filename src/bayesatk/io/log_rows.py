@@ -53,8 +53,11 @@ class ReadOptions(FileOptions):
         """Return the options among the arguments of a function."""
         names = [option.name for option in fields(cls) if option.name in arguments]
         optional = {"columns", "where", "ignore"}
-        values = {name: arguments[name] for name in names
-                  if arguments[name] is not None or name not in optional}  # fmt: skip
+        values = {
+            name: arguments[name]
+            for name in names
+            if arguments[name] is not None or name not in optional
+        }
         if isinstance(values.get("ignore"), str):
             values["ignore"] = [values["ignore"]]
         return cls(**values | {"roles": roles})
@@ -78,8 +81,10 @@ class ReadOptions(FileOptions):
 
     def given(self) -> dict[str, object]:
         """Return the options for some formats only that differ from their defaults."""
-        usual = {**vars(ReadOptions()), **{name: vars(self)[name] for name in
-                 ("format", "strict", "progress", "roles")}}  # fmt: skip
+        usual = {
+            **vars(ReadOptions()),
+            **{name: vars(self)[name] for name in ("format", "strict", "progress", "roles")},
+        }
         return {name: value for name, value in vars(self).items() if value != usual[name]}
 
     @property
@@ -215,8 +220,9 @@ def several_systems(subject: str, names: Iterable[object]) -> OutcomeError:
     return OutcomeError(
         f"a file must not name several systems if you name one; {subject} has "
         f"{shown(list(names))}. Give the path alone; if they are runs of one system: ",
-        Argument("same_system", "trials"), ".",
-    )  # fmt: skip
+        Argument("same_system", "trials"),
+        ".",
+    )
 
 
 @dataclass
@@ -283,8 +289,9 @@ class Rows:
         if not trial.system.strip():
             raise OutcomeError(
                 f"every trial must have the name of its system; one has none {position}. Name it: ",
-                Argument("source", {"name": "file"}, "load"), ".",
-            )  # fmt: skip
+                Argument("source", {"name": "file"}, "load"),
+                ".",
+            )
         names = {"id of a question": trial.question, "name of a trial": trial.trial}
         for subject, value in names.items():
             if not isinstance(value, str | int) or isinstance(value, bool):
@@ -344,9 +351,11 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     _note_marks(rows)
     _note_stated(rows, questions)
     values = {
-        "system": [trial.system for trial in rows.trials], "question": questions, "trial": trials,
+        "system": [trial.system for trial in rows.trials],
+        "question": questions,
+        "trial": trials,
         "outcome": [trial.outcome for trial in rows.trials],
-    }  # fmt: skip
+    }
     if rows.options.answers:
         values["answer"] = [trial.answer for trial in rows.trials]
     values |= {role: _values_under_name(rows, role, name) for role, name in rows.roles.items()}
@@ -391,8 +400,12 @@ def to_long(
         if scores is not None or not certain_scorers or len(certain_scorers) == len(rows.certain):
             raise
         remedy = " Marks of 0 and 1 alone are of: "
-        raise OutcomeError(*error.args, remedy, Argument("scorer", certain_scorers[0][:80]),
-                           f" ({shown(certain_scorers)[1:-1]}).") from None  # fmt: skip
+        raise OutcomeError(
+            *error.args,
+            remedy,
+            Argument("scorer", certain_scorers[0][:80]),
+            f" ({shown(certain_scorers)[1:-1]}).",
+        ) from None
     return replace(long, notes=(*rows.notes, *long.notes[1:])), scale
 
 
@@ -409,10 +422,12 @@ def _question_labels(rows: Rows) -> list[Any]:
             raise OutcomeError(
                 f"an id must stand for one question with one right answer; {rows.place(first)} and "
                 f"{rows.place(row)} differ in what was asked or in the target. To tell questions "
-                "by content use ", Argument("question_key", "content"),
+                "by content use ",
+                Argument("question_key", "content"),
                 "; if they are paraphrases of one question, ",
-                Argument("question_key", "unchecked"), ".",
-            )  # fmt: skip
+                Argument("question_key", "unchecked"),
+                ".",
+            )
     if tasks != [""]:
         named_by_task = any(task for task, _ in names)
         listed = ", ".join(filter(None, tasks))
@@ -426,8 +441,9 @@ def _question_labels(rows: Rows) -> list[Any]:
             raise OutcomeError(
                 f"TASK/ID must name one question; {rows.place(row)} and {rows.place(first)} are "
                 f"both {labels[row]!r}. Read the tasks one by one, or use ",
-                Argument("question_key", "content"), ".",
-            )  # fmt: skip
+                Argument("question_key", "content"),
+                ".",
+            )
     are_integers = not several and all(type(trial.question) is int for trial in trials)
     return [trial.question for trial in trials] if are_integers else labels
 
@@ -490,9 +506,12 @@ def _note_stated(rows: Rows, questions: list[Any]) -> None:
             raise OutcomeError(
                 f"questions and trials must be as many as are stated; {text}, with a question for "
                 "everything different that was asked. Name what tells questions apart, as question "
-                "and as content: ", Argument("format", "jsonl"), ", ",
-                Argument("columns", {"question": ..., "outcome": ..., "content": ...}), ".",
-            )  # fmt: skip
+                "and as content: ",
+                Argument("format", "jsonl"),
+                ", ",
+                Argument("columns", {"question": ..., "outcome": ..., "content": ...}),
+                ".",
+            )
         rows.note(f"CHECK: {text}")
     if agreeing:
         words = agreeing[0] if len(set(agreeing)) == 1 else f"in {len(agreeing)} logs"
@@ -522,10 +541,12 @@ def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
         raise OutcomeError(
             f"a system must be evaluated once; {shown(trials[row].system)} has "
             f"{rows.place(first)} and again {rows.place(row)}. If each log holds further "
-            "trials: ", Argument("same_system", "trials"),
+            "trials: ",
+            Argument("same_system", "trials"),
             "; if they are different systems, name them: ",
-            Argument("source", {"a": "first.log", "b": "second.log"}, "load"), ".",
-        )  # fmt: skip
+            Argument("source", {"a": "first.log", "b": "second.log"}, "load"),
+            ".",
+        )
     for system in dict.fromkeys(trials[row].system for _, row in in_later_logs):
         rows.note(f"several logs of {shown(system)}: each holds further trials")
     numbers: Counter[tuple[str, Any]] = Counter()
@@ -610,8 +631,10 @@ def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
         raise OutcomeError(
             f"missing: {len(gaps)} of {len(rows.trials)} trials have no outcome ({reason_text}); "
             f"the first is {rows.place(gaps[0])}. Say what they mean: ",
-            Argument("missing", "ignore"), " leaves them out, ", *worst_or_best(),
-        )  # fmt: skip
+            Argument("missing", "ignore"),
+            " leaves them out, ",
+            *worst_or_best(),
+        )
     rows.note(f"without outcome: {reason_text}")
 
 

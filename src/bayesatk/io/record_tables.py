@@ -92,8 +92,10 @@ def text_blocks(
             if late_names:
                 raise OutcomeError(
                     f"{place} has the field {late_names[0]!r}, which no record before has. Give it "
-                    "to one of the first, or leave it out: ", Argument("ignore", late_names), ".",
-                )  # fmt: skip
+                    "to one of the first, or leave it out: ",
+                    Argument("ignore", late_names),
+                    ".",
+                )
         cells = [record[name] if name in record else value_at(record, name) for name in needed]
         block.append((number, *cells))
         if len(block) == _MAX_ROWS_PER_BLOCK:
@@ -110,8 +112,9 @@ def _no_records(records: str | None, arrays: Sequence[str]) -> OutcomeError:
         f"the file must have an array of records{f' at {records}' if records else ''}, or one "
         'a line; got none. One record is {"question": ..., "trial": ..., "outcome": ...}. '
         f"{hint}If they are within an object, say where: ",
-        Argument("records", arrays[0] if arrays else "results"), ".",
-    )  # fmt: skip
+        Argument("records", arrays[0] if arrays else "results"),
+        ".",
+    )
 
 
 def _columns_of_block(picked: Picked, word: str, block: list[tuple[Any, ...]]) -> Columns:
@@ -162,8 +165,9 @@ def _records_of_document(file: BinaryIO, records: str | None) -> Iterator[tuple[
         file.seek(0)
     with decoded(file) as text:
         document = parse_json(text.read(max_value_size() + 1), "the document")
-    found = (_records_within(document, records.split("."), {}) if records
-             else _records_by_key(document))  # fmt: skip
+    found = (
+        _records_within(document, records.split("."), {}) if records else _records_by_key(document)
+    )
     for number, record in enumerate(found):
         yield number, record
     if number < 0:
@@ -185,8 +189,10 @@ def _listed_records(text: TextIO) -> Iterator[tuple[int, Any]]:
         if records_key not in (None, key):
             raise OutcomeError(
                 f"the records must be in one place; there are some in {records_key!r} and in "
-                f"{key!r}. Choose: ", Argument("records", records_key), ".",
-            )  # fmt: skip
+                f"{key!r}. Choose: ",
+                Argument("records", records_key),
+                ".",
+            )
         records_key = key
         yield number, {**system, **record} if system else record
 
@@ -312,10 +318,14 @@ def _holds_marked_records(value: Mapping[str, object]) -> bool:
     names = {name for inner in outer for name in inner}
     systems = value if len(value) <= len(names) else names
     numbered = None not in map(number_of, systems)
-    return not numbered and all(isinstance(record, dict) for record in records) and any(
-        is_outcome_name(name) or _are_zeros_and_ones([record[name] for record in records])
-        for name in set.intersection(*map(set, records))
-    )  # fmt: skip
+    return (
+        not numbered
+        and all(isinstance(record, dict) for record in records)
+        and any(
+            is_outcome_name(name) or _are_zeros_and_ones([record[name] for record in records])
+            for name in set.intersection(*map(set, records))
+        )
+    )
 
 
 def _has_keys_of_its_own(value: Mapping[str, object]) -> bool:
@@ -337,9 +347,11 @@ def _are_records(value: object) -> bool:
 
 def _are_marks(value: object) -> bool:
     """Return whether a value is a list of marks."""
-    return isinstance(value, list) and bool(value) and not any(
-        isinstance(mark, list | dict) for mark in value
-    )  # fmt: skip
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and not any(isinstance(mark, list | dict) for mark in value)
+    )
 
 
 def _arrays(path: str, value: Any) -> list[str]:
@@ -348,10 +360,14 @@ def _arrays(path: str, value: Any) -> list[str]:
     if not records and not isinstance(value, dict):
         return []
     fields = records[0] if records else value
-    marked = any(is_outcome_name(name) and not isinstance(mark, dict | list)
-                 for name, mark in fields.items())  # fmt: skip
-    inner = [place for name, below in fields.items()
-             for place in _arrays(f"{path}.{name}".lstrip("."), below)]  # fmt: skip
+    marked = any(
+        is_outcome_name(name) and not isinstance(mark, dict | list) for name, mark in fields.items()
+    )
+    inner = [
+        place
+        for name, below in fields.items()
+        for place in _arrays(f"{path}.{name}".lstrip("."), below)
+    ]
     return [path] if records and (marked or not inner) else inner
 
 
@@ -471,8 +487,10 @@ def parse_marks(table: Columns, scores: Scores) -> Columns:
 
     def mark(cell: Any) -> Any:
         if isinstance(cell, list):
-            return [_parsed_mark(element, scores, numbers) if isinstance(element, str) else element
-                    for element in cell]  # fmt: skip
+            return [
+                _parsed_mark(element, scores, numbers) if isinstance(element, str) else element
+                for element in cell
+            ]
         return marks_by_text[cell] if isinstance(cell, str) else cell
 
     return table.with_column("outcome", table.roles["outcome"], list(map(mark, cells)))
@@ -586,9 +604,12 @@ def sample_of_parquet(path: Path, sample: Callable[..., Sample]) -> Sample:
         }
         short_columns = [name for name in names if name not in long_columns]
         rows_at_once = 64  # as Python objects, repeated texts are in memory many times
-        rows = (row for batch in bounded_batches(file, short_columns)
-                for first in range(0, min(len(batch), MAX_SCANNED_ROWS + 1), rows_at_once)
-                for row in batch.slice(first, rows_at_once).to_pylist())  # fmt: skip
+        rows = (
+            row
+            for batch in bounded_batches(file, short_columns)
+            for first in range(0, min(len(batch), MAX_SCANNED_ROWS + 1), rows_at_once)
+            for row in batch.slice(first, rows_at_once).to_pylist()
+        )
         scanned = sample(rows, known=names)
         cells = {name: cells for name, cells in scanned.cells.items() if name not in long_columns}
         return replace(scanned, cells=cells, fields=tuple(_types(file.schema_arrow)))

@@ -207,9 +207,10 @@ def load_result(path: str | Path) -> xr.DataTree:
             "evaluate again."
         ) from None
     raise ArgumentError(
-        "path", f" must be that of a result of bayesatk; {path} is none. Draws of your own model "
+        "path",
+        f" must be that of a result of bayesatk; {path} is none. Draws of your own model "
         "become one: bayesatk.from_draws(xarray.open_datatree(path), data, metrics).",
-    )  # fmt: skip
+    )
 
 
 def _checked(tree: xr.DataTree) -> xr.DataTree:

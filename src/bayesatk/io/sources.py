@@ -144,8 +144,9 @@ def find_sources(
             raise OutcomeError(
                 f"{path.name}: every file in the folder must be read; these are not: "
                 f"{', '.join(passed_over)}. Take them out, or leave out ",
-                Argument("strict", True), ".",
-            )  # fmt: skip
+                Argument("strict", True),
+                ".",
+            )
         if passed_over:
             notes.append(f"passed over in {path.name}: {', '.join(passed_over)}")
     return sources, tuple(notes)
@@ -206,11 +207,25 @@ def _is_data(file: Path) -> bool:
     summaries of Terminal-Bench, Harbor, verifiers and HELM.
     """
     companions = (
-        "logs.json", "eval-set.json", "config.json", "lock.json", "metadata.json",
-        "run_metadata.json", "run_spec.json", "scenario.json", "scenario_state.json",
-        "instances.json", "stats.json", "display_predictions.json", "display_requests.json",
-        "reward.json", "ctrf.json", "trajectory.json", "manifest.json", "download_manifest.json",
-    )  # fmt: skip
+        "logs.json",
+        "eval-set.json",
+        "config.json",
+        "lock.json",
+        "metadata.json",
+        "run_metadata.json",
+        "run_spec.json",
+        "scenario.json",
+        "scenario_state.json",
+        "instances.json",
+        "stats.json",
+        "display_predictions.json",
+        "display_requests.json",
+        "reward.json",
+        "ctrf.json",
+        "trajectory.json",
+        "manifest.json",
+        "download_manifest.json",
+    )
     is_companion = file.name in companions or file.name.startswith("results_")
     return plain(file).suffix in SUFFIXES and not is_companion
 
@@ -308,8 +323,9 @@ def too_large(
     return OutcomeError(
         f"{subject} must have at most {limit} {unit}; it has {'more' if got is None else got}. Is "
         "it damaged, or made to fill the memory? If it is what you want to read, allow more: ",
-        more, ".",
-    )  # fmt: skip
+        more,
+        ".",
+    )
 
 
 def check_objects(text: str | bytes, subject: str) -> None:

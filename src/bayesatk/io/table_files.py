@@ -54,9 +54,13 @@ _PART_NAME = re.compile(
 
 
 def blocks_of(
-    source: Source, file: BinaryIO, options: ReadOptions, folder: str, scores: Scores,
+    source: Source,
+    file: BinaryIO,
+    options: ReadOptions,
+    folder: str,
+    scores: Scores,
     whole: bool = True,
-) -> Generator[Columns]:  # fmt: skip
+) -> Generator[Columns]:
     """Yield the columns with a role in blocks of rows.
 
     If `whole`, the caller keeps all blocks, which must then fit into the budget together.
@@ -117,9 +121,12 @@ def _wide(
             for name in sample.names
             if name not in taken and normalized_name(name) not in not_systems
         ]
-    marked = [name for name in systems
-              if sample.distinct(f"{name}{field}") and (field or _holds_marks(
-                  sample.distinct(name), scores))]  # fmt: skip
+    marked = [
+        name
+        for name in systems
+        if sample.distinct(f"{name}{field}")
+        and (field or _holds_marks(sample.distinct(name), scores))
+    ]
     unusual = set(named) - {"question", "content", "outcome", "system"}
     if question not in sample.names or not marked or unusual:
         raise OutcomeError(
@@ -127,11 +134,17 @@ def _wide(
             f"columns may name question, content, and the outcome within the object of a system. "
             f"It has {shown(sample.names, 300)}, of which none of {shown(systems, 300)} holds any "
             f"marks, and columns are {shown(dict(named))}. Name the questions: ",
-            Argument("columns", {"question": ...}), ", or say what its marks are worth: ",
-            Argument("scores", {"yes": 1, "no": 0}), ".",
-        )  # fmt: skip
-    columns = {"content": question, **options.named, "question": question,
-               "outcome": [f"{name}{field}" for name in marked]}  # fmt: skip
+            Argument("columns", {"question": ...}),
+            ", or say what its marks are worth: ",
+            Argument("scores", {"yes": 1, "no": 0}),
+            ".",
+        )
+    columns = {
+        "content": question,
+        **options.named,
+        "question": question,
+        "outcome": [f"{name}{field}" for name in marked],
+    }
     are_trials = trial_columns(marked) == marked or systems_of_trials(marked)
     return columns, () if are_trials else tuple(marked)
 
@@ -195,11 +208,14 @@ def with_system(
         raise OutcomeError(
             f"files that name their systems must have distinct names; two are called {name!r}. If "
             f"each folder is a system{' and each file a run' * is_run}: ",
-            Argument("columns", {"system": FOLDER}), *runs,
+            Argument("columns", {"system": FOLDER}),
+            *runs,
             "; if each is a suite of questions of one system: ",
             Argument("source", {"NAME": common_folder}, "load"),
-            " with ", Argument("columns", {"question": question}), ".",
-        )  # fmt: skip
+            " with ",
+            Argument("columns", {"question": question}),
+            ".",
+        )
     column = f"({source.system or 'name of the file'})"
     return table.with_column("system", column, [name] * len(table))
 
@@ -253,8 +269,9 @@ class FolderTables:
                     f"file, or number its trials in a column; question {shown(question)} of system "
                     f"{shown(system)} is in {earlier_source.name} and {source.name}. Take out a "
                     "file that repeats another; or, if their rows are further trials: ",
-                    Argument("same_system", "trials"), ".",
-                )  # fmt: skip
+                    Argument("same_system", "trials"),
+                    ".",
+                )
 
 
 def _listed_roles(names: Mapping[str, Any]) -> str:
@@ -284,7 +301,10 @@ def refuse_parts(long: LongForm, sources: Sequence[Source]) -> None:
     raise OutcomeError(
         "files without a column of systems must be called as their systems; "
         f"{shown(names, 100)[1:-1]} are called as parts or runs. If they are of {len(files)} "
-        f"system{'s' * (len(files) > 1)}: ", Argument("source", files, "load"),
-        *numbered, "; if each is a system, name it: ",
-        Argument("source", {"NAME": "FILE"}, "load"), ".",
-    )  # fmt: skip
+        f"system{'s' * (len(files) > 1)}: ",
+        Argument("source", files, "load"),
+        *numbered,
+        "; if each is a system, name it: ",
+        Argument("source", {"NAME": "FILE"}, "load"),
+        ".",
+    )

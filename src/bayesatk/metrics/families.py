@@ -108,10 +108,11 @@ class Metric:
             kind = type(credit).__name__
             got = f"one of {credit.k} trials" if isinstance(credit, Credit) else kind
             raise ArgumentError(
-                "credit", f" of {self.label} must return a Credit of {self.k} trials; got {got}. "
+                "credit",
+                f" of {self.label} must return a Credit of {self.k} trials; got {got}. "
                 f"Return bayesatk.metrics.Credit.of(values), with the {self.k + 1} values of 0 to "
                 f"{self.k} successes.",
-            )  # fmt: skip
+            )
         return credit
 
     @property
@@ -120,9 +121,10 @@ class Metric:
         if self.family.category is None:
             raise ArgumentError(
                 f"{self.label} judges right and wrong, and the data have categories with other "
-                "scores. Say which of them succeed, as in ", Argument("success", "score >= 0.5"),
+                "scores. Say which of them succeed, as in ",
+                Argument("success", "score >= 0.5"),
                 "; metrics of scores are 'mean', 'max@k' and 'min@k'.",
-            )  # fmt: skip
+            )
         return self.family.category(self.k)
 
     @property

@@ -135,10 +135,11 @@ def check_sizes(metrics: Iterable[Metric]) -> None:
         k_max = 1000 if metric.voted else 20_000
         if metric.k > k_max:
             raise ArgumentError(
-                "k", f" must be at most {k_max} for {metric.family.symbol}k; got "
+                "k",
+                f" must be at most {k_max} for {metric.family.symbol}k; got "
                 f"k={metric.k}. Choose a smaller k: the work grows with k, and so far beyond the "
                 "number of trials the prior alone decides the answer.",
-            )  # fmt: skip
+            )
 
 
 def _words(text: str) -> list[str]:
@@ -170,18 +171,21 @@ def _parse_text(text: str) -> Iterator[Metric]:
         family = FAMILIES.get(lowered[:position])
         if lowered in ("cost", "cost/success"):
             raise ArgumentError(
-                "metrics", f" must be of scores here; got {word!r}. Costs are compared by "
+                "metrics",
+                f" must be of scores here; got {word!r}. Costs are compared by "
                 "bayesatk.compare, in the shell bayesatk compare.",
-            )  # fmt: skip
+            )
         if family is None:
             rule = (
-                " To reach a score is a rule, ", Argument("success", "score >= 0.5"),
+                " To reach a score is a rule, ",
+                Argument("success", "score >= 0.5"),
                 ", with pass@k.",
-            )  # fmt: skip
+            )
             raise ArgumentError(
-                "metrics", f": {word!r} is not a known metric.",
+                "metrics",
+                f": {word!r} is not a known metric.",
                 *(rule if ">" in word else (_suggestion(lowered) or f" {_KNOWN_METRICS}",)),
-            )  # fmt: skip
+            )
         ks, _, taus = lowered[position:].partition(":")
         yield from _members(family, word, ks, taus)
 
@@ -270,9 +274,10 @@ def _members(family: Family, word: str, ks: str, taus: str) -> Iterator[Metric]:
     except ValueError:
         example = f"{family.symbol}1,4" if family.symbol != "g-pass@" else "g-pass@4:0.5"
         raise ArgumentError(
-            "metrics", f": {word!r} must have integers after '{family.symbol}', separated by "
+            "metrics",
+            f": {word!r} must have integers after '{family.symbol}', separated by "
             f"commas, and numbers after ':', if any. Try {example}.",
-        ) from None  # fmt: skip
+        ) from None
     for k, tau in product(k_values, tau_values):
         metric = family.at(k, tau)
         if not metric.voted:

@@ -65,9 +65,10 @@ def dimensions(values: xr.DataArray, labels: Labels, argument: str) -> dict[str,
     if len(unnamed) > len(unmatched) or absent:
         shape = dict(zip(map(str, values.dims), values.shape, strict=True))
         raise ArgumentError(
-            argument, f" must have the dimensions chain, draw and {' and '.join(map(repr, sizes))} "
+            argument,
+            f" must have the dimensions chain, draw and {' and '.join(map(repr, sizes))} "
             f"of the data, of sizes {tuple(sizes.values())}; got {shape}. {_remedy(absent)}",
-        )  # fmt: skip
+        )
     return names
 
 
@@ -81,9 +82,10 @@ def number_notes(values: xr.DataArray, labels: Labels) -> list[str]:
         "order: entries were matched by these numbers. If the model has the order of the data, "
         f"give it their labels, coords={{'{dim}': data.dataset['{dim}'].values}}."
         for dim, wanted in labels.items()
-        if dim in values.coords and values[dim].values.tolist() == list(range(len(wanted)))
+        if dim in values.coords
+        and values[dim].values.tolist() == list(range(len(wanted)))
         and places(values, dim, wanted, dim, "p") != list(range(len(wanted)))
-    ]  # fmt: skip
+    ]
 
 
 def _remedy(absent: set[str]) -> str:
@@ -125,8 +127,10 @@ def places(
     if size == len(wanted) and (labels == numbered or size == 1):  # without labels: in this order
         return numbered
     raise ArgumentError(
-        argument, f" must have the {len(wanted)} labels of the data along {name!r}, or none; got "
+        argument,
+        f" must have the {len(wanted)} labels of the data along {name!r}, or none; got "
         f"{size}: {labels[:3]}..., where the data have {list(wanted)[:3]}.... Build the model with "
-        f"coords={{'{dim}': ", Argument("data"), f".dataset['{dim}'].values}}"
-        + f" and dims= that name {dim!r}" * (name != dim) + ".",
-    )  # fmt: skip
+        f"coords={{'{dim}': ",
+        Argument("data"),
+        f".dataset['{dim}'].values}}" + f" and dims= that name {dim!r}" * (name != dim) + ".",
+    )

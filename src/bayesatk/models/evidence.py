@@ -89,11 +89,15 @@ def average(study: Study, posteriors: Mapping[str, xr.Dataset], rng: Rng) -> Ave
     sizes = next(iter(posteriors.values())).sizes
     chains = sizes["chain"], sizes["draw"]
     counts = all_trials(study)
-    estimates = np.array([
-        [bridge_log_evidence(prior.fields(name), laws, chains, trials, rng)
-         for laws, trials in zip(by_system, counts, strict=True)]
-        for name, by_system in drawn.items()
-    ])  # fmt: skip
+    estimates = np.array(
+        [
+            [
+                bridge_log_evidence(prior.fields(name), laws, chains, trials, rng)
+                for laws, trials in zip(by_system, counts, strict=True)
+            ]
+            for name, by_system in drawn.items()
+        ]
+    )
     logs, errors = estimates.transpose(2, 1, 0)
     table = _table(logs, errors, {name: prior.family_prior[name] for name in drawn})
     difficulties, families = [], []
@@ -127,9 +131,12 @@ def _table(logs: Array, errors: Array, prior: Mapping[str, float]) -> xr.Dataset
 
 
 def bridge_log_evidence(
-    fields: Fields, draws: Nodes, chains: tuple[int, int], counts: Array,
+    fields: Fields,
+    draws: Nodes,
+    chains: tuple[int, int],
+    counts: Array,
     rng: Rng,
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """Estimate the log evidence of one system and family from posterior draws, and its error.
 
     Parameters

@@ -119,9 +119,15 @@ def observe_marks(law: Betas | Known, rates: tuple[Rate, Rate], kinds: Ints) -> 
 
     flat = [parameter for component in components for parameter in component.parameters]
     pm.CustomDist(
-        "successes", pt.as_tensor(trials), *flat, logp=log_probability, dist=simulate,
-        observed=marks, dims=DIMS, class_name="MarkedTrials",
-    )  # fmt: skip
+        "successes",
+        pt.as_tensor(trials),
+        *flat,
+        logp=log_probability,
+        dist=simulate,
+        observed=marks,
+        dims=DIMS,
+        class_name="MarkedTrials",
+    )
     return law
 
 

@@ -330,9 +330,13 @@ def named_draws(
     """Return draws of the variables of all systems with their dimensions."""
     axes = study.scale.axes
     dims = {
-        "mean_p": axes, "p": ("question", *axes), "coefficients": ("coefficient",),
-        "shape": ("function",), "group_effect": ("group",), "group_mean": ("group", *axes),
-    }  # fmt: skip
+        "mean_p": axes,
+        "p": ("question", *axes),
+        "coefficients": ("coefficient",),
+        "shape": ("function",),
+        "group_effect": ("group",),
+        "group_mean": ("group", *axes),
+    }
     return {
         name: (
             (*DRAWS, *dims.get(name, ())),

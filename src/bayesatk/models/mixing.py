@@ -27,9 +27,12 @@ def mixing_notes(posterior: xr.Dataset, statistics: Iterable[xr.Dataset]) -> lis
         for name, draws in posterior.drop_vars("p", errors="ignore").data_vars.items()
     }
     name = max(worst, key=worst.__getitem__)
-    diverging = np.concatenate([np.zeros(0, bool), *(
-        model["diverging"].values.ravel() for model in statistics if "diverging" in model
-    )])  # fmt: skip
+    diverging = np.concatenate(
+        [
+            np.zeros(0, bool),
+            *(model["diverging"].values.ravel() for model in statistics if "diverging" in model),
+        ]
+    )
     unmixed = worst[name] > MAX_RHAT
     if not unmixed and diverging.sum() <= _MAX_DIVERGING_SHARE * diverging.size:
         return []

@@ -153,9 +153,13 @@ def from_draws(
     outcomes = outcomes if system is None else outcomes.sel(system=system)
     with_new, lines = _new_questions(trace, new, outcomes)
     study = Study(
-        outcomes=outcomes, metrics=requested, pooling="own", prior=None, ci_prob=float(ci_prob),
+        outcomes=outcomes,
+        metrics=requested,
+        pooling="own",
+        prior=None,
+        ci_prob=float(ci_prob),
         population="bootstrap" if with_new is None else "law",
-    )  # fmt: skip
+    )
     axes = ("system", "question", *study.scale.axes)
     labels = {name: outcomes.dataset[name].values.tolist() for name in axes}
     drawn, new_p = _probabilities(aligned(traced_p, labels, "p"), p), None
@@ -176,9 +180,13 @@ def from_draws(
         mixing.append(ONE_CHAIN)
     sources = [family.source for family in study.grid.families] + [RUBIN] * study.bootstrapped
     attributes = root_attributes(
-        "draws", study.as_text(), seed, outcomes, tuple(dict.fromkeys(sources)),
+        "draws",
+        study.as_text(),
+        seed,
+        outcomes,
+        tuple(dict.fromkeys(sources)),
         notes=json.dumps([*lines, *against, *count_notes, *mixing]),
-    )  # fmt: skip
+    )
     return result_tree(groups | data_groups(study), attributes)
 
 
@@ -191,11 +199,12 @@ def _sample_stats(trace: xr.DataTree) -> xr.Dataset:
 def _posterior_of(trace: object) -> xr.Dataset:
     if not isinstance(trace, xr.DataTree) or "posterior" not in trace.children:
         raise ArgumentError(
-            "trace", " must be a DataTree with the group 'posterior', as pm.sample() returns; got "
+            "trace",
+            " must be a DataTree with the group 'posterior', as pm.sample() returns; got "
             f"{type(trace).__name__}. An array (chain, draw, question) becomes one by "
             "az.from_dict({'posterior': {'p': array}}), a Dataset by "
             "xr.DataTree.from_dict({'posterior': dataset}).",
-        )  # fmt: skip
+        )
     return trace["posterior"].to_dataset()
 
 
@@ -207,9 +216,10 @@ def _judged_metrics(metrics: MetricSpec) -> tuple[Metric, ...]:
     without_p += [metric.label for metric in costs]
     if without_p:
         raise ArgumentError(
-            "metrics", " must judge trials, which have success probabilities; got "
+            "metrics",
+            " must judge trials, which have success probabilities; got "
             f"{', '.join(without_p)}. Votes and costs are metrics of bayesatk.evaluate.",
-        )  # fmt: skip
+        )
     return requested
 
 
@@ -217,17 +227,19 @@ def _draws_of_p(posterior: xr.Dataset, p: str) -> xr.DataArray:
     """Return the variable of the success probabilities, in double precision."""
     if p not in posterior:
         raise ArgumentError(
-            "p", f" must name a variable of the posterior, {[*map(str, posterior)]!r:.200}; got "
+            "p",
+            f" must name a variable of the posterior, {[*map(str, posterior)]!r:.200}; got "
             f"{p!r}. Name success probabilities in the model: pm.Deterministic({p!r}, ...).",
-        )  # fmt: skip
+        )
     values = posterior[p]
     if any(values.sizes.get(dim, 0) == 0 for dim in SAMPLE_DIMS):
         shape = dict(zip(map(str, values.dims), values.shape, strict=True))
         raise ArgumentError(
-            "p", f" must have draws along the dimensions chain and draw; {p!r} has {shape}. Pass "
+            "p",
+            f" must have draws along the dimensions chain and draw; {p!r} has {shape}. Pass "
             "what pm.sample() returns, before az.extract, or az.from_dict({'posterior': {'p': "
             "array}}) of an array (chain, draw, question).",
-        )  # fmt: skip
+        )
     return values.astype(float)
 
 
@@ -239,16 +251,18 @@ def _probabilities(values: Array, name: str) -> Array:
     if without.any():
         chains = np.flatnonzero(without.any(axis=1)).tolist()
         raise ArgumentError(
-            "p", f" must be a probability of every question; {name!r} is NaN in {without.sum()} of "
+            "p",
+            f" must be a probability of every question; {name!r} is NaN in {without.sum()} of "
             f"{without.size} draws, of the chains at {chains}. A question without trials has a "
             "probability, too; of chains that failed keep the others: trace.isel(chain=[...]).",
-        )  # fmt: skip
+        )
     if lowest < 0.0 or highest > 1.0:
         raise ArgumentError(
-            "p", f" must be a probability of every question; {name!r} is between {lowest!r} and "
+            "p",
+            f" must be a probability of every question; {name!r} is between {lowest!r} and "
             f"{highest!r}. Of a logit take pm.Deterministic('p', pm.math.sigmoid(logit)), of "
             "percentages p / 100.",
-        )  # fmt: skip
+        )
     return drawn
 
 
@@ -302,11 +316,12 @@ def _by_system(values: xr.DataArray, name: str, labels: Labels, p: xr.DataArray)
     if dim not in values.dims or not same_sample:
         shape = dict(zip(map(str, values.dims), values.shape, strict=True))
         raise ArgumentError(
-            "new", " must have the chains and draws of p and, of several systems, their dimension "
+            "new",
+            " must have the chains and draws of p and, of several systems, their dimension "
             f"{dim!r} before that of the new questions; {name!r} has {shape}. Draw it with the "
             f"same trace, pm.sample_posterior_predictive(trace, var_names=[{name!r}]), for each "
             "system.",
-        )  # fmt: skip
+        )
     values = values.isel({dim: places(values, dim, labels["system"], dim, "new")})
     drawn = _probabilities(values.transpose(*SAMPLE_DIMS, dim, ...).values, name)
     axes = [len(labels[axis]) for axis in labels if axis not in ("system", "question")]
@@ -314,10 +329,11 @@ def _by_system(values: xr.DataArray, name: str, labels: Labels, p: xr.DataArray)
     p_varies = bool((p.max(SAMPLE_DIMS) > p.min(SAMPLE_DIMS)).any())
     if p_varies and any(np.ptp(new, axis=0).max() == 0.0 for new in by_system):
         raise ArgumentError(
-            "new", f" must be drawn with the parameters of each draw; {name!r} is the same in all "
+            "new",
+            f" must be drawn with the parameters of each draw; {name!r} is the same in all "
             "draws, as if scores on questions like these were known. Leave it out of the trace, or "
             "write it as a function of the parameters.",
-        )  # fmt: skip
+        )
     return by_system
 
 
@@ -356,9 +372,10 @@ def _count_groups(
     """
     datasets = {name: trace[name].to_dataset() for name in map(str, trace.children)}
     observed = {
-        str(name): counts for name, values in datasets.get("observed_data", xr.Dataset()).items()
+        str(name): counts
+        for name, values in datasets.get("observed_data", xr.Dataset()).items()
         if (counts := _fitting(values, labels)) is not None
-    }  # fmt: skip
+    }
     groups = {}
     for name, counts in observed.items() if len(observed) == 1 else ():
         _check_counts(name, counts, study)
@@ -440,9 +457,12 @@ def _check_counts(name: str, counts: Array, study: Study) -> None:
     if not np.array_equal(counts, ours):
         differing = int((counts != ours).any(axis=tuple(range(2, ours.ndim))).sum())
         raise ArgumentError(
-            "trace", " must be of the same counts as ", "data", f"; {name!r} differs from the "
+            "trace",
+            " must be of the same counts as ",
+            "data",
+            f"; {name!r} differs from the "
             f"data in {differing} of {ours[..., 0].size if ours.ndim > 2 else ours.size} cells. "
             "Label the questions of the model with those of the data, "
             "coords={'question': data.dataset['question'].values}, or pass the data that it was "
             "fitted to.",
-        )  # fmt: skip
+        )

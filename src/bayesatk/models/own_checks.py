@@ -35,10 +35,10 @@ def noise_note(study: Study, new: list[Array]) -> list[str]:
     wanted = max(int(np.ceil(number * worst / _MAX_NOISE_SHARE)), _MIN_NEW_QUESTIONS)
     finding = (
         "One new question a draw shows how single questions vary, not how far their mean is known"
-        if number == 1 else
-        f"{number} new questions a draw are few: {100 * worst:.0f}% of the sd for questions like "
-        "these is their noise, if they are drawn independently"
-    )  # fmt: skip
+        if number == 1
+        else f"{number} new questions a draw are few: {100 * worst:.0f}% of the sd for questions "
+        "like these is their noise, if they are drawn independently"
+    )
     return [
         f"{finding}. Give p_new {wanted} of them or more, or the same evenly spread points in "
         "every draw (docs: My own PyMC model)."

@@ -95,10 +95,11 @@ def pooled_vote_draws(
     ks = [metric.k for metric in study.grid.voted.values()]
     if max(ks) > _MAX_K_ENUMERATED:
         raise ArgumentError(
-            "metrics", f" must have k <= {_MAX_K_ENUMERATED} for sampled votes with ",
-            Argument("pooling", "partial"), f", whose partitions are enumerated; got {max(ks)}. "
-            "bayesatk.evaluate takes more.",
-        )  # fmt: skip
+            "metrics",
+            f" must have k <= {_MAX_K_ENUMERATED} for sampled votes with ",
+            Argument("pooling", "partial"),
+            f", whose partitions are enumerated; got {max(ks)}. bayesatk.evaluate takes more.",
+        )
     right = _right_wrong(study)
     traces = {name: run(model) for name, model in build_models(right).items()}
     averaged = average(right, {n: t["posterior"].to_dataset() for n, t in traces.items()}, rng)
@@ -150,9 +151,13 @@ class _Shares:
 
 
 def _system(
-    study: Study, posterior: xr.Dataset, averaged: Averaged, ks: Sequence[int], rng: Rng,
+    study: Study,
+    posterior: xr.Dataset,
+    averaged: Averaged,
+    ks: Sequence[int],
+    rng: Rng,
     system: int,
-) -> _Shares:  # fmt: skip
+) -> _Shares:
     """Draw p of every question, and what is expected of new ones."""
     counts = all_trials(study)[system]
     laws = traced_laws(study, posterior, system, averaged.difficulties[system])

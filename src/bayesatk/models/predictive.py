@@ -132,9 +132,11 @@ class Predictive:
         return None if self.averaged is None else self.averaged.family
 
     def _labelled(
-        self, variables: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]], prior: bool = False,
+        self,
+        variables: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]],
+        prior: bool = False,
         grid: MetricGrid | None = None,
-    ) -> xr.Dataset:  # fmt: skip
+    ) -> xr.Dataset:
         """Return variables with the labels of the posterior, the data, and a grid of metrics."""
         labels = {str(name): values.values for name, values in self.posterior.coords.items()}
         dataset = self.study.outcomes.dataset
@@ -180,9 +182,12 @@ class Predictive:
         def drawn(family: str) -> dict[str, Array]:
             with quietly():
                 replicates = pm.sample_posterior_predictive(
-                    self.traces[family], self._new_questions(family), var_names=[name],
-                    random_seed=int(self.rng.integers(2**31)), **_QUIET,
-                )["posterior_predictive"]  # fmt: skip
+                    self.traces[family],
+                    self._new_questions(family),
+                    var_names=[name],
+                    random_seed=int(self.rng.integers(2**31)),
+                    **_QUIET,
+                )["posterior_predictive"]
             return {name: replicates[name].transpose(*dims).values}
 
         counts = self._of_families(drawn, self._family)[name]
@@ -214,9 +219,12 @@ class Predictive:
                 }
             trace = self.traces[family]
             densities = compute_log_prior(
-                trace, model=self.models[family], var_names=list(laws),
-                extend_inferencedata=False, **_QUIET,
-            )  # fmt: skip
+                trace,
+                model=self.models[family],
+                var_names=list(laws),
+                extend_inferencedata=False,
+                **_QUIET,
+            )
             log_priors: dict[str, Array] = {}
             for name, (law, expected) in laws.items():
                 density = densities[name].transpose(*DRAWS, ...).values
@@ -241,10 +249,11 @@ class Predictive:
         for name in self.models:
             with quietly():
                 drawn[name] = pm.sample_prior_predictive(
-                    PRIOR_DRAWS, self._new_questions(name),
+                    PRIOR_DRAWS,
+                    self._new_questions(name),
                     random_seed=int(self.rng.integers(2**31)),
                     compile_kwargs=_QUIET["compile_kwargs"],
-                )  # fmt: skip
+                )
         priors = {name: tree["prior"].to_dataset() for name, tree in drawn.items()}
         source = next(iter(priors.values()))
         difficulties = family = None
@@ -260,14 +269,23 @@ class Predictive:
         if study.pooling == "none":
             unpooled = count_draws(study, source, True, self.rng)
             variables = grid.split(unpooled.values, DRAWS, ("target",))
-            variables |= {name: unpooled.variables[name] for name in unpooled.variables
-                          if name != "reach_probability"}  # fmt: skip
+            variables |= {
+                name: unpooled.variables[name]
+                for name in unpooled.variables
+                if name != "reach_probability"
+            }
         else:
             by_system = [
-                drawn_hyperparameters(study, source, i, traced_laws(
-                    study, source, i, None if difficulties is None else difficulties[i]
-                )) for i in systems
-            ]  # fmt: skip
+                drawn_hyperparameters(
+                    study,
+                    source,
+                    i,
+                    traced_laws(
+                        study, source, i, None if difficulties is None else difficulties[i]
+                    ),
+                )
+                for i in systems
+            ]
             variables = named_draws(study, source, by_system)
         stored_variables = {
             name: values for name, values in variables.items() if name in self.posterior

@@ -104,10 +104,21 @@ def build(
     ['p']
     """
     study = read_study(
-        data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
-        prior_trials=prior_trials, prior_weight=prior_weight, answer_prior=None, ci_prob=0.95,
-        keep=(), covariates=covariates, group=group, judge=judge,
-    )  # fmt: skip
+        data,
+        metrics,
+        pooling=pooling,
+        prior=prior,
+        difficulty=difficulty,
+        success=success,
+        prior_trials=prior_trials,
+        prior_weight=prior_weight,
+        answer_prior=None,
+        ci_prob=0.95,
+        keep=(),
+        covariates=covariates,
+        group=group,
+        judge=judge,
+    )
     one_of("form", form, ("marginal", "full"))
     family = ""
     if isinstance(study.prior, HyperPrior):

@@ -41,9 +41,11 @@ def field_values(difficulty: Nodes) -> dict[str, Array]:
     """Return hyperparameters by the names of fields, of which a family has some; (draws, ...)."""
     share = difficulty.share[:, 0]
     return {
-        "mean": difficulty.mean, "icc": difficulty.icc, "share": share,
+        "mean": difficulty.mean,
+        "icc": difficulty.icc,
+        "share": share,
         "atoms": np.column_stack([difficulty.atoms, share]),
-    }  # fmt: skip
+    }
 
 
 def difficulty_of(values: Mapping[str, Array]) -> Nodes:
@@ -73,10 +75,13 @@ def traced_difficulty(posterior: xr.Dataset, system: int) -> Nodes | None:
     if not {"mean_p", "icc"} <= set(posterior) or "category" in posterior["mean_p"].dims:
         return None
     fields = {"mean_p": "mean", "icc": "icc", "share": "share", "atoms": "atoms"}
-    difficulty = difficulty_of({
-        field: flat_draws(posterior[name], system)
-        for name, field in fields.items() if name in posterior
-    })  # fmt: skip
+    difficulty = difficulty_of(
+        {
+            field: flat_draws(posterior[name], system)
+            for name, field in fields.items()
+            if name in posterior
+        }
+    )
     order = np.argsort(difficulty.mean, axis=1, kind="stable")
     ordered = {
         name: np.take_along_axis(getattr(difficulty, name), order, axis=1)

@@ -106,9 +106,15 @@ class Sampling:
         program = (compiled or nutpie.compile_pymc_model)(model)
         start = perf_counter()
         trace: xr.DataTree = nutpie.sample(
-            program, draws=self.draws, tune=max(1, self.tune), chains=self.chains, seed=seed,
-            progress_bar=self.progressbar, save_warmup=False, **options,
-        )  # fmt: skip
+            program,
+            draws=self.draws,
+            tune=max(1, self.tune),
+            chains=self.chains,
+            seed=seed,
+            progress_bar=self.progressbar,
+            save_warmup=False,
+            **options,
+        )
         if trace["posterior"].sizes["draw"] < self.draws:  # nutpie gives what there was
             raise KeyboardInterrupt
         # A program that was kept labels its draws by the data that it was compiled with.
@@ -262,12 +268,23 @@ def sample(
     True
     """
     study = read_study(
-        data, metrics, pooling=pooling, prior=prior,
-        difficulty=difficulty, success=success, prior_trials=prior_trials,
-        prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, keep=keep,
-        covariates=covariates, group=group, group_weights=group_weights, population=population,
+        data,
+        metrics,
+        pooling=pooling,
+        prior=prior,
+        difficulty=difficulty,
+        success=success,
+        prior_trials=prior_trials,
+        prior_weight=prior_weight,
+        answer_prior=answer_prior,
+        ci_prob=ci_prob,
+        keep=keep,
+        covariates=covariates,
+        group=group,
+        group_weights=group_weights,
+        population=population,
         judge=judge,
-    )  # fmt: skip
+    )
     by_default = prior is None and difficulty is None
     study = sampled_families(study, by_default)
     how = Sampling(draws, tune, chains, progress, sample_kwargs or {})
@@ -300,15 +317,20 @@ def sampled_result(
     if averaged is not None and averaged.table is not None:
         statistics["sample_stats"] = _divergences_taken(averaged, traces)
     attributes = root_attributes(
-        "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,),
-        sample_options=how.described(), notes=notes,
-    )  # fmt: skip
+        "nuts",
+        study.as_text(),
+        seed,
+        study.outcomes,
+        (HOFFMAN,),
+        sample_options=how.described(),
+        notes=notes,
+    )
     return result_tree(groups | statistics | data_groups(study), attributes)
 
 
 def _drawn(
     study: Study, models: Mapping[str, pm.Model], how: Sampling, generator: Rng, keep_p: bool
-) -> tuple[CountDraws, Averaged | None, dict[str, xr.DataTree]]:  # fmt: skip
+) -> tuple[CountDraws, Averaged | None, dict[str, xr.DataTree]]:
     """Sample all models of a study: draws of metrics, families averaged, and traces by name."""
 
     def run(model: pm.Model) -> xr.DataTree:
@@ -397,7 +419,8 @@ def sampler_statistics(traces: Mapping[str, xr.DataTree]) -> dict[str, xr.Datase
     """Return the sampler's own statistics of every model."""
     several = len(traces) > 1
     return {
-        "sample_stats" + f"_{name}" * bool(several and name):
-            trace["sample_stats"].to_dataset().drop_vars(_TEXT_STATISTICS, errors="ignore")
+        "sample_stats" + f"_{name}" * bool(several and name): trace["sample_stats"]
+        .to_dataset()
+        .drop_vars(_TEXT_STATISTICS, errors="ignore")
         for name, trace in traces.items()
-    }  # fmt: skip
+    }

@@ -27,9 +27,13 @@ _LOG_PROBABILITY_FLOOR = -1e10  # finite, so that its derivative is a number
 
 
 def observe_levels(
-    law: Betas, log_base: Tensor, scores: Sequence[float], trials: Ints, counts: Tensor,
+    law: Betas,
+    log_base: Tensor,
+    scores: Sequence[float],
+    trials: Ints,
+    counts: Tensor,
     earlier: Array,
-) -> None:  # fmt: skip
+) -> None:
     """Add counts of levels, with expected scores integrated, and earlier trials at their weight.
 
     Parameters
@@ -72,9 +76,16 @@ def observe_levels(
     if earlier.any():
         pm.Potential("prior_trials", log_counts(earlier, law, log_base, scores, most))
     pm.CustomDist(
-        "count", pt.as_tensor(trials), log_base[:, None], *law.parameters, logp=log_probability,
-        dist=simulate, observed=counts, dims=(*DIMS, "category"), class_name="Levels",
-    )  # fmt: skip
+        "count",
+        pt.as_tensor(trials),
+        log_base[:, None],
+        *law.parameters,
+        logp=log_probability,
+        dist=simulate,
+        observed=counts,
+        dims=(*DIMS, "category"),
+        class_name="Levels",
+    )
 
 
 def log_counts(

@@ -90,9 +90,11 @@ def ballots_of(outcomes: Outcomes) -> list[list[Ballots]]:
     if answers is None:
         raise ArgumentError(
             "data must have answers; got outcomes without. Use ",
-            Argument("answers", ..., "tally"), ", or name the column of a table: ",
-            Argument("columns", {"answer": ...}, "tally"), ".",
-        )  # fmt: skip
+            Argument("answers", ..., "tally"),
+            ", or name the column of a table: ",
+            Argument("columns", {"answer": ...}, "tally"),
+            ".",
+        )
     return [answers.of(system) for system in range(len(outcomes.systems))]
 
 
@@ -116,9 +118,9 @@ def answer_draws(
     """
     p, ballots = flat_draws(posterior["answer_p"]), possible_ballots(outcomes, prior)
     ends = np.cumsum([len(_counts(answers)) for answers in ballots])
-    answers = list(zip(
-        np.split(p, ends[:-1], axis=1), (answers.correct for answers in ballots), strict=True
-    ))  # fmt: skip
+    answers = list(
+        zip(np.split(p, ends[:-1], axis=1), (answers.correct for answers in ballots), strict=True)
+    )
     tried = np.array([any(_counts(answers)) for answers in ballots])
     systems, questions = outcomes.trials.shape
     shares, by_system = Shares.of(questions, outcomes.weight), []
@@ -134,9 +136,12 @@ def answer_draws(
 
 
 def vote_means(
-    answers: Iterable[tuple[Array, Flags]], shares: Shares,
-    tried: Flags, ks: Sequence[int], rng: Rng,
-) -> list[Array]:  # fmt: skip
+    answers: Iterable[tuple[Array, Flags]],
+    shares: Shares,
+    tried: Flags,
+    ks: Sequence[int],
+    rng: Rng,
+) -> list[Array]:
     """Means of votes over the questions of each group.
 
     Parameters
@@ -157,12 +162,18 @@ def vote_means(
     of_questions = iter(answers)
 
     def credits(span: Indices, generator: Rng) -> Array:
-        return np.stack([
-            np.hstack([
-                latent_votes(p[:, : len(correct)], correct, ks),
-                simulated_credit(p, correct, ks, generator),
-            ]) for p, correct in islice(of_questions, len(span))
-        ], axis=1)  # fmt: skip
+        return np.stack(
+            [
+                np.hstack(
+                    [
+                        latent_votes(p[:, : len(correct)], correct, ks),
+                        simulated_credit(p, correct, ks, generator),
+                    ]
+                )
+                for p, correct in islice(of_questions, len(span))
+            ],
+            axis=1,
+        )
 
     # Credits stand where p does elsewhere: a metric of them is one of their columns.
     columns = [SimpleNamespace(latent=itemgetter((..., column))) for column in range(2 * len(ks))]

@@ -87,18 +87,24 @@ def plot_baseline(
         for (label, row), name in zip(table.iterrows(), shortened(table.index, 24), strict=True)
     }
     canvas = Canvas(
-        drawn, rows, (5.6 + legend_width(names.values()), max(4.2, 1.6 + 0.25 * len(names))),
+        drawn,
+        rows,
+        (5.6 + legend_width(names.values()), max(4.2, 1.6 + 0.25 * len(names))),
         drawn.distinct("system", range(len(names)), "color", "linestyle"),
-    )  # fmt: skip
+    )
     _draw_guesses(canvas, best_guesser, marks, rows["observed_accuracy"])
     above = {"zorder": 3}
     observed = rows["observed_accuracy"]
     canvas.vline("observed", observed, width=2.2, matplotlib=above)
     expected = float(group["expected_best"].sel(system=reference_system))
     canvas.vline(
-        "expected", expected, color=DARK, width=1.2, linestyle="dotted",
+        "expected",
+        expected,
+        color=DARK,
+        width=1.2,
+        linestyle="dotted",
         matplotlib=above,
-    )  # fmt: skip
+    )
     canvas.legend("system", names, "observed accuracy, p-value")
     t, correlation = float(group.attrs["t"]), float(group.attrs["correlation"])
     joined = f", correlation {correlation:g}" if correlation else ""
@@ -124,9 +130,11 @@ def _draw_guesses(
     low = min(float(observed.min()), counts[0] / marks)
     high = max(float(observed.max()), counts[-1] / marks)
     canvas.label(
-        "accuracy (share of all trials right)", "probability of the best count",
-        xlim=spaced(low, high), ylim=(0.0, 1.06 * float(heights.max())),
-    )  # fmt: skip
+        "accuracy (share of all trials right)",
+        "probability of the best count",
+        xlim=spaced(low, high),
+        ylim=(0.0, 1.06 * float(heights.max())),
+    )
 
 
 def _best_guesser(
@@ -198,27 +206,37 @@ def plot_verification(verification: Verification, *, backend: str | None = None)
     data, edge = _z_scores(shown, threshold)
     names = {test: f"z of the {test}" for test in _TESTS.values()}
     canvas = Canvas(
-        drawn, data, (7.2 + legend_width(names.values()), 1.6 + 0.27 * max(rows, 4)),
+        drawn,
+        data,
+        (7.2 + legend_width(names.values()), 1.6 + 0.27 * max(rows, 4)),
         {
             **drawn.distinct("test", range(len(_TESTS)), "color", "marker"),
             "overlay": (["quantity"], ()),
         },
-    )  # fmt: skip
+    )
     names_shown = [verified_quantity(row) for row in shown.to_dict("records")]
     height = data["quantity"].copy(data=np.arange(rows))
     canvas.scatter("z", data["z"], height, area=34.0, alpha=0.85)
     canvas.scatter(
-        "disagreement", data["wrong"], height, area=170.0, width=1.6,
-        color="#000000", facecolor=drawn.invisible, marker=drawn.markers[0],
-    )  # fmt: skip
+        "disagreement",
+        data["wrong"],
+        height,
+        area=170.0,
+        width=1.6,
+        color="#000000",
+        facecolor=drawn.invisible,
+        marker=drawn.markers[0],
+    )
     if threshold is not None:
         canvas.vspan("within", -threshold, threshold, color=GREY, alpha=0.15)
     canvas.vline("zero", 0.0, color=DARK, width=0.8)
     canvas.label(
-        "z (difference in Monte Carlo standard errors)", xlim=(-1.08 * edge, 1.08 * edge),
-        ylim=(-0.7, rows - 0.3), yticks=(range(rows), shortened(names_shown, 60)),
+        "z (difference in Monte Carlo standard errors)",
+        xlim=(-1.08 * edge, 1.08 * edge),
+        ylim=(-0.7, rows - 0.3),
+        yticks=(range(rows), shortened(names_shown, 60)),
         tick_points=8.0,
-    )  # fmt: skip
+    )
     canvas.legend("test", names, "difference")
     details = _z_details(verification, rows, threshold)
     return canvas.finish("Closed form against sampler", *details)
@@ -295,15 +313,21 @@ def plot_calibration(calibration: Calibration, *, backend: str | None = None) ->
     wide, high = arranged(number)
     inches = max(6.0, 0.8 + 3.1 * wide), 1.3 + 2.8 * high
     plot = az.plot_ecdf_pit(
-        calibration.tree, group="prior_sbc", backend=drawn.name, col_wrap=wide,
+        calibration.tree,
+        group="prior_sbc",
+        backend=drawn.name,
+        col_wrap=wide,
         figure_kwargs=drawn.size(inches) | {"sharex": False},
         visuals={
             "xlabel": {"text": drawn.text("rank of the truth (0 to 1)")},
             "ylabel": {"text": drawn.text("ECDF − uniform")},  # noqa: RUF001
         },
-    )  # fmt: skip
+    )
     return captioned(
-        plot, drawn, inches[0], f"Simulation-based calibration: {calibration.verdict}",
+        plot,
+        drawn,
+        inches[0],
+        f"Simulation-based calibration: {calibration.verdict}",
         f"{group.sizes['draw']} data sets from the prior. Flat: calibrated. Marked points: the "
         "ranks furthest from uniform, where the test of uniformity rejects.",
-    )  # fmt: skip
+    )

@@ -254,9 +254,12 @@ class Canvas:
             if name not in style and name in styled and {*dims} <= {*data.dims}
         }
         self.plot.map(
-            visible, visual, data=data.to_dataset(name="value"),
-            ignore_aes={*self._dims} - applied_styles, **style,
-        )  # fmt: skip
+            visible,
+            visual,
+            data=data.to_dataset(name="value"),
+            ignore_aes={*self._dims} - applied_styles,
+            **style,
+        )
 
     line, step = partialmethod(_draw, "line"), partialmethod(_draw, "step")
     vline, hline = partialmethod(_draw, "vline"), partialmethod(_draw, "hline")

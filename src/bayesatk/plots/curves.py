@@ -98,19 +98,24 @@ def plot_curve(
     names = dict(zip(systems, shortened(systems, 24), strict=True))
     inches = 0.6 + 3.8 * len(targets) + legend_width(names.values()), 1.4 + 2.9 * groups
     canvas = Canvas(
-        drawn, curves, inches,
+        drawn,
+        curves,
+        inches,
         drawn.distinct("system", [read.systems.index(system) for system in systems]),
-        cols=["group", "target"], wrap=len(targets),
-    )  # fmt: skip
+        cols=["group", "target"],
+        wrap=len(targets),
+    )
     _draw_metric(canvas, curves)
     name, ks = estimand(metrics[0], over_k=True), [member.k for member in metrics]
     beside = 0.06 * np.log2(ks[-1] / ks[0])
     canvas.label(
-        "k (trials judged, log scale)", name,
+        "k (trials judged, log scale)",
+        name,
         titles=[TARGET_NAMES[shown] for shown in targets] * groups,
         xlim=(np.log2(ks[0]) - beside, np.log2(ks[-1]) + beside),
-        ylim=_limits(*curves.data_vars.values()), xticks=_k_ticks(ks),
-    )  # fmt: skip
+        ylim=_limits(*curves.data_vars.values()),
+        xticks=_k_ticks(ks),
+    )
     canvas.legend("system", names, "system")
     return canvas.finish(f"{name.split(' (')[0]} against k", *_curve_details(read, curves))
 
@@ -177,9 +182,13 @@ def _draw_metric(canvas: Canvas, curves: xr.Dataset) -> None:
     canvas.scatter("point", x, curves["mean"], area=22.0)
     if "estimate" in curves:
         canvas.scatter(
-            "estimate", x, curves["estimate"], width=1.3, area=60.0,
+            "estimate",
+            x,
+            curves["estimate"],
+            width=1.3,
+            area=60.0,
             facecolor=backend.invisible,
-        )  # fmt: skip
+        )
 
 
 def _side_by_side(curves: xr.Dataset) -> xr.DataArray:
@@ -319,9 +328,11 @@ def plot_cost(
     result, drawn = Result.of(fit), Backend.named(backend)
     if COST not in result.costs:
         raise ArgumentError(
-            "fit", " must have the metric 'cost'. Evaluate data with costs: ",
-            Argument("metrics", ["pass@1", "cost"]), ".",
-        )  # fmt: skip
+            "fit",
+            " must have the metric 'cost'. Evaluate data with costs: ",
+            Argument("metrics", ["pass@1", "cost"]),
+            ".",
+        )
     shown_metric = chosen_metrics(result, metric)[0]
     targets, number = chosen_targets(target, result.targets), len(result.systems)
     cost, score = (
@@ -333,20 +344,27 @@ def plot_cost(
     known = [shown for shown in targets_of_costs(result) if shown in targets]
     if not known:
         others = targets_of_costs(result)
-        remedy = ("Pass ", Argument("target", others[0])) if others else (
-            "Run more trials, or draw scores alone, bayesatk.plots.plot_systems(fit)",
-        )  # fmt: skip
+        remedy = (
+            ("Pass ", Argument("target", others[0]))
+            if others
+            else ("Run more trials, or draw scores alone, bayesatk.plots.plot_systems(fit)",)
+        )
         raise ArgumentError(
-            "fit", " must have enough trials to tell how uncertain costs are on "
+            "fit",
+            " must have enough trials to tell how uncertain costs are on "
             f"{few_names([TARGET_NAMES[shown] for shown in targets])}; it has too few. ",
-            *remedy, ".",
-        )  # fmt: skip
+            *remedy,
+            ".",
+        )
     targets, cost, score = known, cost.sel(target=known), score.sel(target=known)
     x, y = (numbers.sel(statistic="mean", drop=True) for numbers in (cost, score))
     canvas = Canvas(
-        drawn, xr.Dataset({"cost": x, "score": y}), (1.8 + 3.7 * len(targets), 4.4),
-        drawn.distinct("system", range(number), "color", "marker"), cols=["target"],
-    )  # fmt: skip
+        drawn,
+        xr.Dataset({"cost": x, "score": y}),
+        (1.8 + 3.7 * len(targets), 4.4),
+        drawn.distinct("system", range(number), "color", "marker"),
+        cols=["target"],
+    )
     across, up = (
         numbers.sel(statistic=["ci_lower", "ci_upper"]).rename(statistic="end")
         for numbers in (cost, score)
@@ -356,9 +374,12 @@ def plot_cost(
     canvas.scatter("points", x, y, area=36.0)
     unit = cost.attrs["units"]
     canvas.label(
-        f"cost of a trial{f' ({unit})' * bool(unit)}", estimand(shown_metric),
-        titles=[TARGET_NAMES[shown] for shown in targets], xlim=_limits(across), ylim=_limits(up),
-    )  # fmt: skip
+        f"cost of a trial{f' ({unit})' * bool(unit)}",
+        estimand(shown_metric),
+        titles=[TARGET_NAMES[shown] for shown in targets],
+        xlim=_limits(across),
+        ylim=_limits(up),
+    )
     if number > 1:
         labels = dict(zip(result.systems, shortened(result.systems), strict=True))
         canvas.legend("system", labels, "system")
@@ -377,5 +398,6 @@ def targets_of_costs(result: Result) -> list[str]:
 
 def _limits(*values: xr.DataArray) -> tuple[float, float]:
     """Return limits of an axis that all panels share, with some space."""
-    return spaced(min(float(panel.min()) for panel in values),
-                  max(float(panel.max()) for panel in values))  # fmt: skip
+    return spaced(
+        min(float(panel.min()) for panel in values), max(float(panel.max()) for panel in values)
+    )

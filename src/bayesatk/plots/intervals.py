@@ -106,10 +106,13 @@ def plot_systems(
     targets, dim = list(names), "group" if grouped else "system"
     labels = shortened(rows[dim].values.tolist())
     canvas = _open_rows(
-        drawn, rows, "system" if grouped else "metric", dim,
+        drawn,
+        rows,
+        "system" if grouped else "metric",
+        dim,
         legend_width(names.values()),
         drawn.distinct("target", range(len(targets))),
-    )  # fmt: skip
+    )
     places = np.linspace(0.14, -0.14, 2) if len(targets) == 2 else np.linspace(0.22, -0.22, 3)
     shift = xr.DataArray(places, dims="target", coords={"target": targets})
     _draw_rows(canvas, rows, _heights(rows, dim) + shift)
@@ -117,8 +120,9 @@ def plot_systems(
     canvas.label(
         [estimand(shown) for shown in metrics],
         titles=shortened(panels) if grouped else None,
-        xlim=spaced(*ends) if grouped else None, **_beside_rows(labels),
-    )  # fmt: skip
+        xlim=spaced(*ends) if grouped else None,
+        **_beside_rows(labels),
+    )
     canvas.legend("target", names, "target")
     kind = interval_name(fit.ci_prob, fit.ci_kind)
     return canvas.finish(
@@ -229,8 +233,9 @@ def plot_difference(
         canvas.vspan("rope", -rope, rope, color=GREY, alpha=0.25)
     canvas.label(
         [f"difference in {estimand(shown)}" for shown in metrics],
-        xlim=(low, high + 0.36 * (high - low)), **_beside_rows(rows["label"].values.tolist()),
-    )  # fmt: skip
+        xlim=(low, high + 0.36 * (high - low)),
+        **_beside_rows(rows["label"].values.tolist()),
+    )
     kind = interval_name(read.ci_prob, read.ci_kind)
     shaded = f" Shaded: practical equivalence, within {rope:g}." if rope > 0 else ""
     return canvas.finish(
@@ -274,9 +279,14 @@ def _write_at_rows(
 ) -> None:
     """Write a text at the right end of every row."""
     canvas.text(
-        visual, x + xr.zeros_like(words, float), y, string=words, color=DARK,
-        size=canvas.backend.font(10), horizontal_align="left",
-    )  # fmt: skip
+        visual,
+        x + xr.zeros_like(words, float),
+        y,
+        string=words,
+        color=DARK,
+        size=canvas.backend.font(10),
+        horizontal_align="left",
+    )
 
 
 def _open_rows(
@@ -298,9 +308,15 @@ def _draw_rows(canvas: Canvas, rows: xr.Dataset, y: xr.DataArray, **style: Any) 
     if "half_0" in rows:  # pale and behind the mean: one bar, however short
         half = xr.concat([rows["half_0"], rows["half_1"]], dim="end")
         canvas.line(
-            "half", half, y, width=7.0, alpha=0.4, linestyle="solid",
-            matplotlib={"solid_capstyle": "butt"}, **style,
-        )  # fmt: skip
+            "half",
+            half,
+            y,
+            width=7.0,
+            alpha=0.4,
+            linestyle="solid",
+            matplotlib={"solid_capstyle": "butt"},
+            **style,
+        )
     canvas.scatter("mean", rows["mean"], y, area=32.0, width=0.5, **style)
 
 
@@ -363,28 +379,40 @@ def plot_ranks(
     side = max(0.42 * size, 2.2)
     wide, high = min(len(metrics), 2), -(-len(metrics) // 2)
     canvas = Canvas(
-        drawn, table.to_dataset(name="value"),
+        drawn,
+        table.to_dataset(name="value"),
         (max(2.6 + (side + 0.6) * wide, 5.5), 1.3 + (side + 0.8) * high),
-        {"overlay": (["system", "rank"], ())}, cols=["metric"], wrap=2,
-    )  # fmt: skip
+        {"overlay": (["system", "rank"], ())},
+        cols=["metric"],
+        wrap=2,
+    )
     row = table["system"].copy(data=np.arange(size)[::-1])
     half = xr.DataArray([-0.5, 0.5], dims="side")
     shaded = table.where(table >= _SHADED_FROM)
     canvas.fill_between_y(
-        "cell", ranks + half, row - 0.5, row + 0.5 + 0.0 * shaded,
-        color=_texts(_shade, table), alpha=1.0,
-    )  # fmt: skip
+        "cell",
+        ranks + half,
+        row - 0.5,
+        row + 0.5 + 0.0 * shaded,
+        color=_texts(_shade, table),
+        alpha=1.0,
+    )
     canvas.text(
-        "probability", ranks, row + 0.0 * table, color=_texts(_ink, table),
+        "probability",
+        ranks,
+        row + 0.0 * table,
+        color=_texts(_ink, table),
         string=_texts(lambda p: "0" if p < _SHADED_FROM else f"{p:.2f}", table),
         size=drawn.font(10.0 if size <= 12 else 8.0),
-    )  # fmt: skip
+    )
     canvas.label(
-        "rank (1 is best)", titles=[estimand(shown) for shown in metrics],
-        xlim=(0.5, size + 0.5), ylim=(-0.5, size - 0.5),
+        "rank (1 is best)",
+        titles=[estimand(shown) for shown in metrics],
+        xlim=(0.5, size + 0.5),
+        ylim=(-0.5, size - 0.5),
         xticks=(ranks.values.tolist(), [str(rank) for rank in ranks.values]),
         yticks=(row.values.tolist(), shortened(row["system"].values.tolist())),
-    )  # fmt: skip
+    )
     return canvas.finish(
         f"Ranks on {TARGET_NAMES[shown_target]}", "In a cell: posterior probability of the rank."
     )
@@ -445,16 +473,22 @@ def plot_leaderboard(
     drawn = Backend.named(backend)
     read = Result.of(fit, "leaderboard")
     (shown_metric, *_), (shown_target,) = (
-        chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
-    )  # fmt: skip
+        chosen_metrics(read, metric),
+        chosen_targets(target or "", read.targets),
+    )
     rows = _board_rows(read, shown_metric, shown_target)
     height = _heights(rows, "system")
     canvas = _open_rows(drawn, rows, "metric", "system", 1.1, {})
     _draw_rows(canvas, rows, height, color=COLORS[0])
     canvas.scatter(
-        "observed", rows["observed"], height, color=DARK, area=60.0,
-        width=1.2, facecolor=drawn.invisible,
-    )  # fmt: skip
+        "observed",
+        rows["observed"],
+        height,
+        color=DARK,
+        area=60.0,
+        width=1.2,
+        facecolor=drawn.invisible,
+    )
     values = rows[["ci_lower", "ci_upper", "observed"]].to_array()
     low, high = spaced(float(values.min()), float(values.max()))
     best = rows["prob_best"].clip(0.0, 1.0)
@@ -463,13 +497,18 @@ def plot_leaderboard(
     across = xr.DataArray([low, high], dims="end")
     for line, below in enumerate(np.flatnonzero(np.diff(rows["tier"].isel(metric=0)))):
         canvas.line(
-            f"tier_{line}", across, below + 0.5 + 0.0 * across, color=GREY,
-            width=1.0, linestyle="dashed",
-        )  # fmt: skip
+            f"tier_{line}",
+            across,
+            below + 0.5 + 0.0 * across,
+            color=GREY,
+            width=1.0,
+            linestyle="dashed",
+        )
     canvas.label(
-        [estimand(shown_metric)], xlim=(low, high + 0.55 * (high - low)),
+        [estimand(shown_metric)],
+        xlim=(low, high + 0.55 * (high - low)),
         **_beside_rows(shortened(rows["system"].values.tolist())),
-    )  # fmt: skip
+    )
     return canvas.finish(
         f"Leaderboard on {TARGET_NAMES[shown_target]}",
         f"Marker: posterior mean. Line: {interval_name(read.ci_prob, read.ci_kind)}. "
@@ -582,8 +621,10 @@ def plot_gate(fit: Fit, *, backend: str | None = None) -> Any:
     canvas.scatter("mean", float(row["mean"]), -0.08, color=DARK, area=36.0)
     canvas.label(
         f"new minus baseline, difference in {estimand(parse(group.attrs['metric'])[0])}",
-        xlim=spaced(low, high), ylim=(-0.18, 1.08), yticks=((), ()),
-    )  # fmt: skip
+        xlim=spaced(low, high),
+        ylim=(-0.18, 1.08),
+        yticks=((), ()),
+    )
     return canvas.finish(
         *table["sentence"],
         f"Blue: posterior above the threshold of {threshold:g} (dashed); orange: below it. Marker "

@@ -92,7 +92,7 @@ def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) 
         "success probability p" if fit.data.binary else "expected score",
         titles=_panel_titles(rows, systems),
         ylim=spaced(float(fit.scores.min()), float(fit.scores.max())),
-    )  # fmt: skip
+    )
     drawn_note = f" Drawn: {len(shown)} of {size} questions." if len(shown) < size else ""
     return canvas.finish(
         "Posterior of every question",
@@ -194,14 +194,20 @@ def plot_shrinkage(fit: Fit, system: Any = None, *, backend: str | None = None) 
     judged = int(fit.judges is not None)  # where a judge errs, the mean of posterior means
     overall = [float(np.average(table[:, judged], weights=table[:, 2])) for table in tables]
     canvas.hline(
-        "mean", xr.DataArray(overall, {"system": systems}, "system"),
-        color=DARK, width=1.2, linestyle="dotted",
-    )  # fmt: skip
+        "mean",
+        xr.DataArray(overall, {"system": systems}, "system"),
+        color=DARK,
+        width=1.2,
+        linestyle="dotted",
+    )
     limits = (-0.04, 1.04)
     canvas.label(
-        "raw success rate (share of trials)", "posterior mean of p (probability)",
-        titles=shortened(systems), xlim=limits, ylim=limits,
-    )  # fmt: skip
+        "raw success rate (share of trials)",
+        "posterior mean of p (probability)",
+        titles=shortened(systems),
+        xlim=limits,
+        ylim=limits,
+    )
     largest = f" Marker area grows with the questions in it (1 to {most})." if most > 1 else ""
     return canvas.finish(
         f"Questions under pooling={fit.pooling!r}",
@@ -289,20 +295,28 @@ def plot_difficulty(fit: Fit, system: Any = None, *, backend: str | None = None)
     coords = {"system": systems, "quantile": [*fit.tails, 0.5]}
     cdf = xr.DataArray(
         [_cdf_quantiles(fit, label, p.values) for label in systems],
-        coords, ("system", "quantile", "p"),
-    )  # fmt: skip
+        coords,
+        ("system", "quantile", "p"),
+    )
     lower, upper, median = (cdf.isel(quantile=i, drop=True) for i in range(3))
     canvas = Canvas.of_systems(drawn, median.to_dataset(name="value"))
     canvas.fill_between_y("band", p, lower, upper, color=COLORS[0], alpha=0.25)
     canvas.line("median", p, median, color=COLORS[0], width=1.8)
     canvas.step(
-        "observed", *_observed(fit, systems), color=DARK, width=1.3,
-        linestyle="dashed", step_mode="after",
-    )  # fmt: skip
+        "observed",
+        *_observed(fit, systems),
+        color=DARK,
+        width=1.3,
+        linestyle="dashed",
+        step_mode="after",
+    )
     canvas.label(
-        "success probability p", "share of questions with p or less", titles=shortened(systems),
-        xlim=(-0.02, 1.02), ylim=(-0.02, 1.02),
-    )  # fmt: skip
+        "success probability p",
+        "share of questions with p or less",
+        titles=shortened(systems),
+        xlim=(-0.02, 1.02),
+        ylim=(-0.02, 1.02),
+    )
     return canvas.finish(
         "Difficulty of questions like these",
         f"Line: posterior median of the cdf. Band: {100 * fit.ci_prob:g}% equal-tailed interval at "

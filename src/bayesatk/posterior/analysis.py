@@ -92,9 +92,12 @@ def checked_draws(
     replicate_rng, prior_rng = rng.spawn(2)
     counted = replicated(study, draws, keep)
     drawn = posterior.draw(
-        draws, rng, "p" in keep or (unpooled and counted),
-        likelihood=likelihood_kept(size, keep), new=replicate_rng if counted else None,
-    )  # fmt: skip
+        draws,
+        rng,
+        "p" in keep or (unpooled and counted),
+        likelihood=likelihood_kept(size, keep),
+        new=replicate_rng if counted else None,
+    )
     stored = drawn if "p" in keep else replace(drawn, p=None)
     stored = replace(stored, new_p=None)
     if unpooled and not counted:  # p of every question are too many
@@ -109,9 +112,11 @@ def checked_draws(
     if not isinstance(study.prior, HyperPrior) or study.prior.proper:
         prior = posterior.draw_prior(PRIOR_DRAWS, prior_rng, counted)
     return stored, Checks(
-        log_prior, _replicates(study, model, drawn, replicate_rng), prior,
+        log_prior,
+        _replicates(study, model, drawn, replicate_rng),
+        prior,
         _replicates(study, model, prior, prior_rng) if counted else None,
-    )  # fmt: skip
+    )
 
 
 def _replicates(study: Study, model: CountModel, drawn: Draws | None, rng: Rng) -> Ints | None:
@@ -264,17 +269,25 @@ def _judged(study: Study, index: int) -> _Request:
     remarks = [] if posterior.warning is None else [f"{name}: {posterior.warning}."]
     if study.design is None:
         remarks += weight_note(
-            name, study.pooling, study.scale.counts(study.outcomes)[index], study.scale.scores,
-            study.outcomes.weight, not study.bootstrapped,
-        )  # fmt: skip
+            name,
+            study.pooling,
+            study.scale.counts(study.outcomes)[index],
+            study.scale.scores,
+            study.outcomes.weight,
+            not study.bootstrapped,
+        )
     fewest = int(model.states.trials.min())
     remarks += family_note(name, posterior.model.described, study.judged, fewest)
     if study.known_judges is not None:
         first_metric = study.metrics[0]
         remarks += judge_notes(
-            name, study.known_judges[index], model.judge_rates, first_metric,
-            posterior, list(study.grid).index(first_metric),
-        )  # fmt: skip
+            name,
+            study.known_judges[index],
+            model.judge_rates,
+            first_metric,
+            posterior,
+            list(study.grid).index(first_metric),
+        )
     places += range(size, size + len(reach))
     points = [fit.points for fit in model.families]
     return _Request(places, posterior, points, remarks)
@@ -286,10 +299,11 @@ def _voted(study: Study, index: int, draws: int, rng: Rng) -> _Request:
     if outcomes.answers is None:
         raise ArgumentError(
             "plurality@k is a vote between answers, and the data have none. Use ",
-            Argument("answers", ..., "tally"), ", or name the column of a table: ",
+            Argument("answers", ..., "tally"),
+            ", or name the column of a table: ",
             Argument("columns", {"answer": ...}, "tally"),
             ". The strict majority of right marks is 'maj@k'.",
-        )  # fmt: skip
+        )
     ks = [metric.k for metric in study.grid.voted.values()]
     posterior = system_votes(study, index, ks, draws, rng)
     points: list[WeightedPoints] = []
@@ -299,9 +313,13 @@ def _voted(study: Study, index: int, draws: int, rng: Rng) -> _Request:
 
 
 def _numbers_of(
-    study: Study, request: _Request, observed: tuple[Array, Array], draws: int, rng: Rng,
+    study: Study,
+    request: _Request,
+    observed: tuple[Array, Array],
+    draws: int,
+    rng: Rng,
     keep: Sequence[str],
-) -> Evaluated:  # fmt: skip
+) -> Evaluated:
     """Compute the statistics, quantiles and draws of the requested metrics."""
     posterior = request.posterior
     number = sum(place < len(study.grid) for place in request.places)  # the rest: to reach scores
@@ -336,7 +354,11 @@ def _numbers_of(
         statistics_by_group, quantiles_by_group = zip(*by_group, strict=True)
         groups = np.stack(statistics_by_group), np.stack(quantiles_by_group)
     return Evaluated(
-        statistics, quantiles, drawn, _even_draws(study, posterior, exact, drawn, number), groups,
+        statistics,
+        quantiles,
+        drawn,
+        _even_draws(study, posterior, exact, drawn, number),
+        groups,
         None if drawn.p is None else posterior.question_p(),
         {name: _hyper_tables(study, summary) for name, summary in posterior.hyper.items()},
         posterior.hyper_draws,
@@ -344,9 +366,12 @@ def _numbers_of(
             name: np.broadcast_to(effective, len(request.places))
             for name, effective in posterior.effective_draws.items()
         },
-        posterior.diagnostics, posterior.model.described, posterior.method, posterior.judge_share,
+        posterior.diagnostics,
+        posterior.model.described,
+        posterior.method,
+        posterior.judge_share,
         checks,
-    )  # fmt: skip
+    )
 
 
 def _interval(study: Study, source: Empirical) -> tuple[float, float, float]:
@@ -410,24 +435,31 @@ def _side_by_side(parts: Sequence[Evaluated], places: Sequence[list[int]]) -> Ev
         group_draws = replace(group_draws, metrics=joined(drawn, 2))
     exact = np.full(1, np.inf)
     return replace(
-        judged, statistics=joined([part.statistics for part in parts], 0),
+        judged,
+        statistics=joined([part.statistics for part in parts], 0),
         quantiles=joined([part.quantiles for part in parts], 0),
-        margins=joined([part.margins for part in parts], 1, size), groups=groups,
+        margins=joined([part.margins for part in parts], 1, size),
+        groups=groups,
         hyper={**voted.hyper, **judged.hyper},
         hyper_draws={**voted.hyper_draws, **judged.hyper_draws},
         drawn=replace(
-            judged.drawn, metrics=joined([part.drawn.metrics for part in parts], 1),
-            hyper={**voted.drawn.hyper, **judged.drawn.hyper}, groups=group_draws,
+            judged.drawn,
+            metrics=joined([part.drawn.metrics for part in parts], 1),
+            hyper={**voted.drawn.hyper, **judged.drawn.hyper},
+            groups=group_draws,
         ),
         diagnostics={**voted.diagnostics, **judged.diagnostics},
         effective_draws={
-            name: joined([
-                np.broadcast_to(part.effective_draws.get(name, exact), len(part.statistics))
-                for part in parts
-            ], 0)
+            name: joined(
+                [
+                    np.broadcast_to(part.effective_draws.get(name, exact), len(part.statistics))
+                    for part in parts
+                ],
+                0,
+            )
             for name in dict.fromkeys(name for part in parts for name in part.effective_draws)
         },
-    )  # fmt: skip
+    )
 
 
 def _remarks(study: Study, index: int, estimate: Array, statistics: Array) -> list[str]:

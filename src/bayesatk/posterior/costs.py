@@ -42,21 +42,31 @@ def check_costs(study: Study, costs: Sequence[Metric]) -> None:
     sums = study.outcomes.dataset.get("cost_sums")
     if sums is None or not sums.sel(cost_sum="number").any():
         raise ArgumentError(
-            "data", f" must say what trials cost for {costs[0].label!r}; none has a cost. Read "
-            "them: ", Argument("cost", "usd", "tally"), ", the name of a column.",
-        )  # fmt: skip
+            "data",
+            f" must say what trials cost for {costs[0].label!r}; none has a cost. Read them: ",
+            Argument("cost", "usd", "tally"),
+            ", the name of a column.",
+        )
     if COST_PER_SUCCESS not in costs:
         return
     if study.judges is not None:
         raise ArgumentError(
-            "metrics", ": 'cost/success' takes marks as they are, and is not corrected for errors "
-            "of a judge. Leave it out, or read the data without ", "truth", " and ", "judge", ".",
-        )  # fmt: skip
+            "metrics",
+            ": 'cost/success' takes marks as they are, and is not corrected for errors "
+            "of a judge. Leave it out, or read the data without ",
+            "truth",
+            " and ",
+            "judge",
+            ".",
+        )
     if not study.outcomes.binary:
         raise ArgumentError(
-            "metrics", ": 'cost/success' needs trials that succeed or fail, and the data have "
-            "other scores. Say which succeed: ", Argument("success", "score >= 0.5"), ".",
-        )  # fmt: skip
+            "metrics",
+            ": 'cost/success' needs trials that succeed or fail, and the data have "
+            "other scores. Say which succeed: ",
+            Argument("success", "score >= 0.5"),
+            ".",
+        )
 
 
 class QuestionCosts:
@@ -157,10 +167,12 @@ class QuestionCosts:
         values = np.concatenate([tried[:, None], self.mean * tried[:, None]], axis=1)
         table = (values * weight).reshape(-1, len(weight)).T
         blocks = np.array_split(np.arange(size), 1 + size * units // _MAX_FLOATS_PER_BLOCK)
-        sums = np.concatenate([
-            rng.standard_gamma(_weight_parameter(units), (len(block), units))[:, unit] @ table
-            for block in blocks
-        ]).reshape(size, len(tried), 3)  # fmt: skip
+        sums = np.concatenate(
+            [
+                rng.standard_gamma(_weight_parameter(units), (len(block), units))[:, unit] @ table
+                for block in blocks
+            ]
+        ).reshape(size, len(tried), 3)
         with np.errstate(invalid="ignore"):
             return np.asarray(sums[..., 1:] / sums[..., :1])
 
@@ -230,13 +242,12 @@ def add_costs(
         if np.isfinite(values).all():
             ends, error = measured_interval(Empirical(values), study.ci_prob, study.ci_kind)
             row[3:6] = *ends, error
-    samples = posterior_group(
-        grid, drawn.reshape(CHAINS, -1, *drawn.shape[1:]), systems, {}, {}
-    )  # fmt: skip
+    samples = posterior_group(grid, drawn.reshape(CHAINS, -1, *drawn.shape[1:]), systems, {}, {})
     coords = {
-        "system": systems, "target": list(GROUPED_TARGETS[: drawn.shape[-1]]),
+        "system": systems,
+        "target": list(GROUPED_TARGETS[: drawn.shape[-1]]),
         "statistic": list(STATISTICS),
-    }  # fmt: skip
+    }
     exact = metric_dataset(grid, table, ("system",), ("target", "statistic"), coords)
     units = str(study.outcomes.dataset.attrs.get("cost_unit", ""))
     tried = ("system", "question"), questions.trials
@@ -266,24 +277,27 @@ def _notes(study: Study, questions: QuestionCosts, costs: Sequence[Metric]) -> l
     if COST_PER_SUCCESS in costs:
         notes += [
             f"{name}: no trial with a known cost succeeded, so cost/success is not known."
-            for name, rates in zip(study.outcomes.systems, right, strict=True) if not rates.any()
-        ]  # fmt: skip
+            for name, rates in zip(study.outcomes.systems, right, strict=True)
+            if not rates.any()
+        ]
         has_moments = questions.has_moments(np.arange(n.shape[1]))
         notes += [
             f"{name}: {(rates > 0.0).sum()} of {(trials > 0.0).sum()} questions had a success, so "
             "few that cost/success on questions like these has an interval, but no mean."
             for name, rates, trials, finite in zip(
                 study.outcomes.systems, right, n, has_moments, strict=True
-            ) if rates.any() and not finite and n.shape[1] >= FEWEST_UNITS
-        ]  # fmt: skip
+            )
+            if rates.any() and not finite and n.shape[1] >= FEWEST_UNITS
+        ]
     units = {"question": n.shape[1]}
     if study.grouping is not None:
         units["group"] = len(study.grouping.labels)
     notes += [
         f"{number} {unit}{' says' if number == 1 else 's say'} nothing of costs on other {unit}s; "
         f"{FEWEST_UNITS} are needed."
-        for unit, number in units.items() if number < FEWEST_UNITS
-    ]  # fmt: skip
+        for unit, number in units.items()
+        if number < FEWEST_UNITS
+    ]
     if ((n > 0.0) != (n[0] > 0.0)).any():
         notes.append(
             "Systems with costs of different questions are not compared by them; evaluate the "

@@ -260,12 +260,24 @@ def evaluate(
     size = CHAINS * whole_number("draws", draws, 2)
     scored, costs = without_costs(metrics)
     study = read_study(
-        data, scored, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
-        judge=judge, prior_trials=prior_trials,
-        prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
-        keep=keep, covariates=covariates, group=group, group_weights=group_weights,
+        data,
+        scored,
+        pooling=pooling,
+        prior=prior,
+        difficulty=difficulty,
+        success=success,
+        judge=judge,
+        prior_trials=prior_trials,
+        prior_weight=prior_weight,
+        answer_prior=answer_prior,
+        ci_prob=ci_prob,
+        ci_kind=ci_kind,
+        keep=keep,
+        covariates=covariates,
+        group=group,
+        group_weights=group_weights,
         population=population,
-    )  # fmt: skip
+    )
     if costs:
         check_costs(study, costs)
     *streams, coupling = generator.spawn(len(study.outcomes.systems) + 1)
@@ -291,8 +303,12 @@ def evaluate(
         groups["closed_form"].attrs["costs_alone"] = int(scored == "mean")
     attributes = root_attributes(
         max((system.method for system in systems), key=len),  # the approximate, if any
-        study.as_text(), seed, study.outcomes, _citations(study, costs), notes=json.dumps(remarks),
-    )  # fmt: skip
+        study.as_text(),
+        seed,
+        study.outcomes,
+        _citations(study, costs),
+        notes=json.dumps(remarks),
+    )
     return result_tree(groups, attributes)
 
 
@@ -389,9 +405,14 @@ def _group_results(
         return {}
     statistics, quantiles = (np.stack(table) for table in zip(*tables, strict=True))
     return group_results(
-        study.grid, study.grouping.labels, statistics, quantiles,
-        np.stack([group_draws.metrics for group_draws in drawn], axis=1), posterior, draws,
-    )  # fmt: skip
+        study.grid,
+        study.grouping.labels,
+        statistics,
+        quantiles,
+        np.stack([group_draws.metrics for group_draws in drawn], axis=1),
+        posterior,
+        draws,
+    )
 
 
 def _citations(study: Study, costs: Sequence[Metric]) -> tuple[str, ...]:
@@ -639,9 +660,11 @@ def monte_carlo(grid: MetricGrid, each: Sequence[Evaluated]) -> dict[str, dict[s
 
 
 def judge_groups(
-    judges: Sequence[JudgeError] | None, each: Sequence[Evaluated], grid: MetricGrid,
+    judges: Sequence[JudgeError] | None,
+    each: Sequence[Evaluated],
+    grid: MetricGrid,
     coords: Coords,
-) -> dict[str, xr.Dataset]:  # fmt: skip
+) -> dict[str, xr.Dataset]:
     """Return the group ``judge``, where judges err.
 
     Metric variables hold the share of the variance that is due to the rates; ``tp``, ``p``,

@@ -105,11 +105,16 @@ def extrapolation_range(
         for i, j in np.ndindex(bounds.lower.shape):
             rows.append(
                 {
-                    "system": system, "metric": requested[i].label, "target": targets[j],
-                    "lower": bounds.lower[i, j], "upper": bounds.upper[i, j],
-                    "ci_prob": ci_prob, "trials": bounds.trials, "fits": bounds.fits,
+                    "system": system,
+                    "metric": requested[i].label,
+                    "target": targets[j],
+                    "lower": bounds.lower[i, j],
+                    "upper": bounds.upper[i, j],
+                    "ci_prob": ci_prob,
+                    "trials": bounds.trials,
+                    "fits": bounds.fits,
                 }
-            )  # fmt: skip
+            )
     return pd.DataFrame(rows)
 
 

@@ -232,10 +232,13 @@ def joint_groups(
     joint = {
         "posterior": posterior.assign_attrs(joint_draws="joint_posterior"),
         "joint_posterior": posterior_group(
-            study.grid, values.reshape(*shape, *values.shape[1:]), posterior["system"].values, {},
+            study.grid,
+            values.reshape(*shape, *values.shape[1:]),
+            posterior["system"].values,
+            {},
             {"inference_library": "bayesatk"},
-        )
-    }  # fmt: skip
+        ),
+    }
     if study.grouping is not None and "group_posterior" in groups:
         by_system = [system.drawn.groups for system in each if system.drawn.groups is not None]
         group_draws_by_system = np.stack([drawn.metrics[:, :, :metrics] for drawn in by_system], 1)

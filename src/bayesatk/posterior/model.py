@@ -161,13 +161,14 @@ class CountModel:
         share = None if grouping is None else grouping.shares(weight)
         cells = Cells.of(states, weight, rows, code, share)
         by_cell = replace(
-            states, counts=states.counts[cells.state], prior=states.prior[cells.state],
-            count=cells.count, which=cells.which,
-        )  # fmt: skip
+            states,
+            counts=states.counts[cells.state],
+            prior=states.prior[cells.state],
+            count=cells.count,
+            which=cells.which,
+        )
         resampled = resampled or pooling == "none"
-        return cls(
-            pooling, by_cell, prior, cells, scores, basis, grouping, judge, resampled
-        )  # fmt: skip
+        return cls(pooling, by_cell, prior, cells, scores, basis, grouping, judge, resampled)
 
     def among(self, kept: Flags) -> "CountModel":
         """Return the model of some of the questions."""
@@ -177,12 +178,17 @@ class CountModel:
         if grouping is not None and grouping.weight is not None:
             weight = cells.question_share
         return CountModel.of(
-            self.prior, states.counts[cells.which][kept], states.prior[cells.which][kept],
-            pooling=self.pooling, scores=self.scores,
+            self.prior,
+            states.counts[cells.which][kept],
+            states.prior[cells.which][kept],
+            pooling=self.pooling,
+            scores=self.scores,
             basis=None if self.basis is None else self.basis.among(kept),
-            weight=weight[kept], grouping=None if grouping is None else grouping.among(kept),
-            judge=self.judge, resampled=self.resampled,
-        )  # fmt: skip
+            weight=weight[kept],
+            grouping=None if grouping is None else grouping.among(kept),
+            judge=self.judge,
+            resampled=self.resampled,
+        )
 
     # The model
 
@@ -259,8 +265,14 @@ class CountModel:
         arrays = (self.states.counts, self.states.prior, cells.count, cells.group, cells.rows)
         content = tuple(np.ascontiguousarray(array).tobytes() for array in arrays)
         return (
-            content, self.pooling, self.prior, self.scores, cells.grouped, cells.groups, self.judge,
-        )  # fmt: skip
+            content,
+            self.pooling,
+            self.prior,
+            self.scores,
+            cells.grouped,
+            cells.groups,
+            self.judge,
+        )
 
     @cached_property
     def families(self) -> list[FamilyFit]:
@@ -282,8 +294,11 @@ class CountModel:
     def counted(self) -> list[tuple[FamilyFit, float]]:
         """Laws with a probability above the minimum, with probabilities that sum to one."""
         share = self.family_share[0]
-        pairs = [(fit, float(p)) for fit, p in zip(self.families, share, strict=True)
-                 if p > _MIN_FAMILY_PROBABILITY]  # fmt: skip
+        pairs = [
+            (fit, float(p))
+            for fit, p in zip(self.families, share, strict=True)
+            if p > _MIN_FAMILY_PROBABILITY
+        ]
         total = sum(p for _, p in pairs)
         return [(fit, p / total) for fit, p in pairs]
 
@@ -380,9 +395,10 @@ class CountModel:
                     inverse[-1][cell] = np.log(share) - gap
         ways = self.states.log_ways
         return LogPredictive(
-            ways - logsumexp(inverse, axis=0), ways + logsumexp(fitted, axis=0),
+            ways - logsumexp(inverse, axis=0),
+            ways + logsumexp(fitted, axis=0),
             self.log_evidence(),
-        )  # fmt: skip
+        )
 
     def earlier(self, family: FamilyFit) -> Predictor | None:
         """Return the predictor of the prior trials alone, or None if there are none."""
@@ -400,10 +416,15 @@ class CountModel:
         counts = self.states.counts[self.cells.which]
         counts[np.argmax(self.cells.which == cell)] = 0
         return CountModel.of(
-            self.prior, counts, self.states.prior[self.cells.which], pooling=self.pooling,
+            self.prior,
+            counts,
+            self.states.prior[self.cells.which],
+            pooling=self.pooling,
             scores=self.scores,
-            basis=self.basis, grouping=self.grouping, judge=self.judge,
-        )  # fmt: skip
+            basis=self.basis,
+            grouping=self.grouping,
+            judge=self.judge,
+        )
 
     def unsure(self, weight: Array, share: Array, outside: float) -> list[int]:
         """Cells whose posterior without one question rests on too few points.
@@ -514,10 +535,14 @@ def _family_fit(model: CountModel, family: str, negligible: float) -> FamilyFit:
 
 
 def _of_several_parts(
-    model: CountModel, predictor: Predictor, fields: Fields,
-    log_density: Callable[[Array], Array], seed: int,
-    negligible: float, last: int,
-) -> WeightedPoints:  # fmt: skip
+    model: CountModel,
+    predictor: Predictor,
+    fields: Fields,
+    log_density: Callable[[Array], Array],
+    seed: int,
+    negligible: float,
+    last: int,
+) -> WeightedPoints:
     """Sample a mixture or inflated law from its prior and around the mode of a single Beta."""
     simple = model.fields("beta")
     law_fields = ("mean", "icc", "share", "atoms")
@@ -532,9 +557,18 @@ def _of_several_parts(
         1000.0 if model.structured or high_dimensional else 2500.0
     )  # draws: to 3% of an sd, and 2%
     return from_prior(
-        log_density, fields, laplace, simple, shared, seed, negligible, max_points, target_draws,
-        _POINTS_PER_ROUND[high_dimensional], predictor.tail,
-    )  # fmt: skip
+        log_density,
+        fields,
+        laplace,
+        simple,
+        shared,
+        seed,
+        negligible,
+        max_points,
+        target_draws,
+        _POINTS_PER_ROUND[high_dimensional],
+        predictor.tail,
+    )
 
 
 def _evidence_of(points: WeightedPoints, fields: Fields) -> WeightedPoints:

@@ -28,14 +28,17 @@ def model_arguments(study: Study, system: int) -> dict[str, Any]:
         scores = tuple(float(score) for score in study.scale.scores)
     before, judges = study.prior_by_kind, study.judge_rates
     return {
-        "prior": study.prior, "counts": study.counts[system],
+        "prior": study.prior,
+        "counts": study.counts[system],
         "before": None if before is None else before[system],
-        "pooling": study.pooling, "scores": scores,
+        "pooling": study.pooling,
+        "scores": scores,
         "basis": None if study.design is None else study.design.basis,
-        "weight": study.outcomes.weight, "grouping": study.grouping,
+        "weight": study.outcomes.weight,
+        "grouping": study.grouping,
         "judge": None if judges is None else judges[system],
         "resampled": study.bootstrapped,
-    }  # fmt: skip
+    }
 
 
 def system_model(study: Study, system: int) -> CountModel:
@@ -50,9 +53,11 @@ def system_votes(
     assert study.outcomes.answers is not None  # votes were asked for
     ballots = study.outcomes.answers.of(system)
     right_wrong = {
-        "prior": study.prior if study.pooling == "partial" else BetaPrior(), "scores": None,
-        "counts": np.array([ballot.by_mark for ballot in ballots]), "before": None,
-    }  # fmt: skip
+        "prior": study.prior if study.pooling == "partial" else BetaPrior(),
+        "scores": None,
+        "counts": np.array([ballot.by_mark for ballot in ballots]),
+        "before": None,
+    }
     model = CountModel.of(**model_arguments(study, system) | right_wrong)
     return vote_posterior(model, ballots, study.answer_prior, ks, draws, rng)
 
@@ -69,9 +74,12 @@ def right_wrong_model(result: Result, system: int, kept: Flags | None = None) ->
     if isinstance(prior, DirichletHyperPrior):
         wrong, right = prior.vector(2).tolist()
         prior = HyperPrior(
-            mean=(right, wrong), icc=prior.icc, families="beta", slope_sd=prior.slope_sd,
+            mean=(right, wrong),
+            icc=prior.icc,
+            families="beta",
+            slope_sd=prior.slope_sd,
             group_sd=prior.group_sd,
-        )  # fmt: skip
+        )
     elif isinstance(prior, DirichletPrior):
         wrong, right = prior.vector(2).tolist()
         prior = BetaPrior(right, wrong)

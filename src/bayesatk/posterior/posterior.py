@@ -500,9 +500,10 @@ class Posterior:
         """Whether questions like these are new ones of the law of right and wrong alone."""
         model = self.model
         return (
-            model.pooling == "partial" and model.scores is None
+            model.pooling == "partial"
+            and model.scores is None
             and not (model.structured or model.resampled)
-        )  # fmt: skip
+        )
 
     @cached_property
     def _betas(self) -> tuple[Array, Array, Array, Array] | None:
@@ -750,10 +751,11 @@ class Posterior:
         """Posteriors of the hyperparameters, or of each of their columns."""
         weight, values = self._hyper_points
         return {
-            name: Summary.on_points(weight, column) if column.ndim == 1
+            name: Summary.on_points(weight, column)
+            if column.ndim == 1
             else [Summary.on_points(weight, single) for single in column.T]
             for name, column in values.items()
-        }  # fmt: skip
+        }
 
     @property
     def hyper_draws(self) -> dict[str, dict[str, float]]:
@@ -793,9 +795,14 @@ class Posterior:
     # Draws
 
     def draw(
-        self, size: int, rng: Rng, keep_p: bool, alone: bool = False,
-        likelihood: bool = False, new: Rng | None = None,
-    ) -> Draws:  # fmt: skip
+        self,
+        size: int,
+        rng: Rng,
+        keep_p: bool,
+        alone: bool = False,
+        likelihood: bool = False,
+        new: Rng | None = None,
+    ) -> Draws:
         """Draw metrics, and with them hyperparameters and groups, independently.
 
         Parameters
@@ -828,9 +835,15 @@ class Posterior:
         return joined.among(shuffle)
 
     def _draw_part(
-        self, part: Part, place: Indices, rng: Rng, keep_p: bool,
-        alone: bool, likelihood: bool, new: Rng | None,
-    ) -> Draws:  # fmt: skip
+        self,
+        part: Part,
+        place: Indices,
+        rng: Rng,
+        keep_p: bool,
+        alone: bool,
+        likelihood: bool,
+        new: Rng | None,
+    ) -> Draws:
         """Draws under one law, at some of its points."""
         model, cells = self.model, self.model.cells
         theta, effect = part.points.theta[place], part.effects.draw(place, rng)
@@ -853,10 +866,14 @@ class Posterior:
         if alone:
             return Draws(overall, self._rates(part.fit, theta), p)
         drawn = Draws(
-            overall, self.reported(part.fit, theta), p, None, code,
+            overall,
+            self.reported(part.fit, theta),
+            p,
+            None,
+            code,
             self._of_groups(part.fit, theta, effect, by_group),
             log_prior=self._log_prior(part.fit, theta),
-        )  # fmt: skip
+        )
         if likelihood:
             logs = self._log_counts(part, place, offset)[:, cells.which]
             drawn = replace(drawn, log_likelihood=logs)
@@ -994,17 +1011,18 @@ class Posterior:
             cumulants = cumulants.copy()
             for rows in part.fit.predictor.blocks(theta, 6 * len(self.metrics)):
                 cumulants[rows] = self._given(part.fit).of_groups_at(theta[rows], offset[rows])
-        noise = np.stack([
-            _correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
-        ], axis=1)  # fmt: skip
+        noise = np.stack(
+            [_correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)], axis=1
+        )
         means = np.zeros((*noise.shape, 2))
         means[..., 0] = matched_quantiles(noise, *np.moveaxis(cumulants[..., 0, :], -1, 0))
         if self.model.resampled:
             centre, variance = (cumulants[..., 1, j] for j in (0, 1))
             between = np.sqrt(np.maximum(variance - cumulants[..., 0, 1], 0.0))
-            bootstrap_noise = np.stack([
-                _correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
-            ], axis=1)  # fmt: skip
+            bootstrap_noise = np.stack(
+                [_correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)],
+                axis=1,
+            )
             means[..., 1] = means[..., 0] + centre - cumulants[..., 0, 0]
             means[..., 1] += between * bootstrap_noise
         return means

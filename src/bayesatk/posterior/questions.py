@@ -201,10 +201,12 @@ def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, Array | N
     Parameters and values are those of `draw_p`.
     """
     points = model.draw_points(size, rng)
-    p = np.concatenate([
-        law.fit.predictor.draw_new(law.points.theta[place], law.effects.draw(place, rng), rng)
-        for law, place in points
-    ])  # fmt: skip
+    p = np.concatenate(
+        [
+            law.fit.predictor.draw_new(law.points.theta[place], law.effects.draw(place, rng), rng)
+            for law, place in points
+        ]
+    )
     return p, _rates(model, points)
 
 

@@ -274,8 +274,9 @@ def family_note(
     """
     shown = {
         name: family.probability
-        for name, family in families.items() if family.probability >= _MIN_SHOWN_PROBABILITY
-    }  # fmt: skip
+        for name, family in families.items()
+        if family.probability >= _MIN_SHOWN_PROBABILITY
+    }
     beyond = [metric.label for metric in requested if metric.k > fewest]
     notes = []
     if len(shown) > 1 or (beyond and len(families) > 1):

@@ -139,9 +139,14 @@ class VotePosterior(Posterior):
         }
 
     def draw(
-        self, size: int, rng: Rng, keep_p: bool, alone: bool = False,
-        likelihood: bool = False, new: Rng | None = None,
-    ) -> Draws:  # fmt: skip
+        self,
+        size: int,
+        rng: Rng,
+        keep_p: bool,
+        alone: bool = False,
+        likelihood: bool = False,
+        new: Rng | None = None,
+    ) -> Draws:
         """Draw everything independently; answers are no counts with a likelihood."""
         drawn = self.votes.drawn if size == _MOMENT_DRAWS else self.joint(size, rng).drawn
         return drawn if keep_p else replace(drawn, p=None)
@@ -166,9 +171,13 @@ class VotePosterior(Posterior):
 
 
 def vote_posterior(
-    model: CountModel, ballots: Sequence[Ballots], prior: VotePrior, ks: Sequence[int],
-    draws: int, rng: Rng,
-) -> VotePosterior:  # fmt: skip
+    model: CountModel,
+    ballots: Sequence[Ballots],
+    prior: VotePrior,
+    ks: Sequence[int],
+    draws: int,
+    rng: Rng,
+) -> VotePosterior:
     """Return the posterior of votes under the prior of answers.
 
     Parameters
@@ -181,7 +190,7 @@ def vote_posterior(
     posterior_class = Unpooled if isinstance(prior, AnswerPrior) else Pooled
     return posterior_class(
         model, (SUCCESS,), ballots=ballots, ks=tuple(ks), draws=draws, rng=rng, prior=prior
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -204,10 +213,12 @@ class Unpooled(VotePosterior):
         mean, trial = mean_moments(moments.mean, moments.variance, all_questions)
         population, total = bootstrap_moments(moments.mean, moments.variance, sample)
         trial_part, zero = np.minimum(trial, total), np.zeros_like(trial)
-        return Numbers(*(
-            np.stack(pair, axis=1)
-            for pair in ((mean, population), (trial, trial_part), (zero, total - trial_part))
-        ))  # fmt: skip
+        return Numbers(
+            *(
+                np.stack(pair, axis=1)
+                for pair in ((mean, population), (trial, trial_part), (zero, total - trial_part))
+            )
+        )
 
     @property
     def effective_draws(self) -> dict[str, Array]:
@@ -217,10 +228,13 @@ class Unpooled(VotePosterior):
 
     def joint(self, size: int, rng: Rng) -> VoteDraws:
         """Return draws of means over questions, and of their bootstrap."""
-        values = np.stack([
-            pool if len(pool) == size else pool[rng.integers(len(pool), size=size)]
-            for pool in self.moments.pool
-        ], axis=1)  # fmt: skip
+        values = np.stack(
+            [
+                pool if len(pool) == size else pool[rng.integers(len(pool), size=size)]
+                for pool in self.moments.pool
+            ],
+            axis=1,
+        )
         _, overall = self._together(values, *self.model.cells.means_anew(values, rng))
         return VoteDraws(Draws(overall, {}), size)
 
@@ -286,8 +300,9 @@ def answer_moments(
         variance, total = share * largest, 1.0 / share - 1.0
         drawn = rng.beta(
             np.maximum(mean * total, _POSITIVE_FLOOR),
-            np.maximum((1.0 - mean) * total, _POSITIVE_FLOOR), (size, *mean.shape),
-        )  # fmt: skip
+            np.maximum((1.0 - mean) * total, _POSITIVE_FLOOR),
+            (size, *mean.shape),
+        )
         pool = list(np.moveaxis(np.where(largest > 0.0, drawn, mean), 0, 1))
     return AnswerMoments(mean, variance, np.stack(pool))
 
@@ -385,8 +400,11 @@ class WrongAnswers:
         answered, silent = self.counts[:, :-1], self.counts[:, -1]
         logs = np.zeros(len(theta))
         # Factors of rising factorials: how many answers, or questions, got more than so many.
-        parts = [(c, answered, 1.0), (none, silent, 1.0),
-                 (self.size * c + none, self.counts.sum(axis=1), -1.0)]  # fmt: skip
+        parts = [
+            (c, answered, 1.0),
+            (none, silent, 1.0),
+            (self.size * c + none, self.counts.sum(axis=1), -1.0),
+        ]
         for parameter, number, sign in parts:
             for before in range(number.max(initial=0)):
                 logs += sign * (number > before).sum() * np.log(parameter + before)
@@ -521,9 +539,10 @@ class Pooled(VotePosterior):
         """
         largest_k, points = max(ks), self.wrong.points
         distinct, row = np.unique(point, return_inverse=True)
-        credit = np.stack([
-            self.wrong.new_credit(points.theta[distinct], k) @ fewer(largest_k, k).T for k in ks
-        ], axis=2)[row, 1:]  # fmt: skip
+        credit = np.stack(
+            [self.wrong.new_credit(points.theta[distinct], k) @ fewer(largest_k, k).T for k in ks],
+            axis=2,
+        )[row, 1:]
         groups = right.metrics[:, None, :, 1]
         if right.groups is not None:
             groups = right.groups.metrics[..., 1]

@@ -206,10 +206,15 @@ def _tables(result: Result, verification: Verification | None) -> list[dict[str,
     described = []
     for name, frame in tables.items():
         seen = view(frame[:500], name)  # the file of all numbers has the others
-        described.append({
-            "title": seen.title, "all": len(frame), "file": _small(name, frame),
-            "columns": seen.headings, "rows": seen.rows,
-        })  # fmt: skip
+        described.append(
+            {
+                "title": seen.title,
+                "all": len(frame),
+                "file": _small(name, frame),
+                "columns": seen.headings,
+                "rows": seen.rows,
+            }
+        )
     return described
 
 

@@ -133,9 +133,11 @@ def _drawn(plot: Callable[[], Any], title: str) -> tuple[str, str, str]:
 
     # A browser has the fonts that are missing here, and the text stays text: Verdana is as wide.
     rc: Any = {
-        "svg.fonttype": "none", "legend.facecolor": "none",
-        "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"],
-    }  # fmt: skip
+        "svg.fonttype": "none",
+        "legend.facecolor": "none",
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans", "Verdana"],
+    }
     with matplotlib.rc_context(rc), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
         collection = plot()
@@ -179,9 +181,11 @@ def _stack(figure: Any, shaded: bool) -> None:
         names = [text.get_text() for text in legend.get_texts()]
         legend.remove()
         figure.legend(
-            legend.legend_handles, names, title=legend.get_title().get_text(),
+            legend.legend_handles,
+            names,
+            title=legend.get_title().get_text(),
             loc="outside lower center",
-        )  # fmt: skip
+        )
         below += 0.5 + 0.2 * len(names)
     figure.set_size_inches(width, sum(heights) + _BETWEEN * len(panels) + below)
 

@@ -111,9 +111,11 @@ def statistics_of(drawn: Array, probability: float) -> dict[str, Array]:
     tail = 0.5 * (1.0 - probability)
     lower, upper = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
     return {
-        "mean": drawn.mean(axis=0), "sd": drawn.std(axis=0, ddof=1),
-        "ci_lower": lower, "ci_upper": upper,
-    }  # fmt: skip
+        "mean": drawn.mean(axis=0),
+        "sd": drawn.std(axis=0, ddof=1),
+        "ci_lower": lower,
+        "ci_upper": upper,
+    }
 
 
 def regression_design(result: Result) -> CovariateDesign:
@@ -121,10 +123,12 @@ def regression_design(result: Result) -> CovariateDesign:
     design = result.design
     if design is None:
         raise ArgumentError(
-            "fit", " must have covariates; it was evaluated without. Name what success "
+            "fit",
+            " must have covariates; it was evaluated without. Name what success "
             "depends on, as in bayesatk.evaluate(data, metrics, ",
-            Argument("covariates", ["minutes"]), ").",
-        )  # fmt: skip
+            Argument("covariates", ["minutes"]),
+            ").",
+        )
     return design
 
 

@@ -75,8 +75,16 @@ class QuestionLaws:
         """
         posterior, slopes = groups["posterior"], None
         judge = None if study.judge_rates is None else study.judge_rates[system]
-        names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect", "shape",
-                 *(() if judge is None else judge.names))  # fmt: skip
+        names = (
+            "mean_p",
+            "icc",
+            "typical_p",
+            "coefficients",
+            "group_sd",
+            "group_effect",
+            "shape",
+            *(() if judge is None else judge.names),
+        )
         drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
         if study.design is not None:
             logits = study.design.basis.logits(drawn["coefficients"])
@@ -97,11 +105,17 @@ class QuestionLaws:
         alike = drawn if difficulty is None else {}
         judge = None if study.judge_rates is None else study.judge_rates[system]
         return cls(
-            study, alike.get("mean_p"), alike.get("icc"), difficulty,
-            drawn.get("slopes"), drawn.get("group_sd"), drawn.get("group_effect"),
+            study,
+            alike.get("mean_p"),
+            alike.get("icc"),
+            difficulty,
+            drawn.get("slopes"),
+            drawn.get("group_sd"),
+            drawn.get("group_effect"),
             None if judge is None else {name: drawn[name] for name in judge.names},
-            shape_draws(study, difficulty, drawn.get("shape")), system,
-        )  # fmt: skip
+            shape_draws(study, difficulty, drawn.get("shape")),
+            system,
+        )
 
     @cached_property
     def rates(self) -> Array | None:

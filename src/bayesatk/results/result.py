@@ -98,9 +98,11 @@ class Result:
     def study(self) -> Study:
         """What was asked, with the data."""
         return Study(
-            **(self._declaration | {"metrics": self.metrics}), outcomes=self.data,
-            prior_counts=self.prior_counts, notes=tuple(self.described("notes", [])),
-        )  # fmt: skip
+            **(self._declaration | {"metrics": self.metrics}),
+            outcomes=self.data,
+            prior_counts=self.prior_counts,
+            notes=tuple(self.described("notes", [])),
+        )
 
     def require(self, operation: Operation, argument: str = "fit") -> None:
         """Refuse an operation that has no answer for what the study has."""
@@ -193,11 +195,12 @@ class Result:
         other_systems = [] if systems is None else [s for s in self.systems if s not in systems]
         prefixes = tuple(f"{name}: " for name in other_systems)
         notes = [
-            note for note in self._stated_notes
+            note
+            for note in self._stated_notes
             if not note.startswith(prefixes)
             and ": difficulty" not in note
             and "for leave-one-out" not in note
-        ]  # fmt: skip
+        ]
         notes = by_same_text(self.systems, notes)
         chosen = [i for i, name in enumerate(self.systems) if systems is None or name in systems]
         return notes + self._tried_note(chosen) + self._identical_note(chosen)
@@ -274,10 +277,11 @@ class Result:
             return parse(text) if text else ()
         except ArgumentError:
             raise ArgumentError(
-                "fit", f" must have known metrics; got {text!r:.200}, of which one is none of the "
+                "fit",
+                f" must have known metrics; got {text!r:.200}, of which one is none of the "
                 "library's. A result that was saved needs metrics of your own registered where it "
                 "is read: bayesatk.metrics.register(family).",
-            ) from None  # fmt: skip
+            ) from None
 
     @property
     def costs(self) -> tuple[Metric, ...]:

@@ -199,14 +199,17 @@ def group_results(
     coords = {"system": posterior["system"].values, "group": list(labels), "target": list(TARGETS)}
     groups = {
         name: metric_dataset(
-            grid, values, ("system", "group"), ("target", statistic),
+            grid,
+            values,
+            ("system", "group"),
+            ("target", statistic),
             {**coords, statistic: members},
         )
         for name, values, statistic, members in (
             ("group_closed_form", statistics, "statistic", list(STATISTICS)),
             ("group_closed_form_quantiles", quantiles, "quantile", QUANTILE_LEVELS),
         )
-    }  # fmt: skip
+    }
     for values in groups["group_closed_form"].data_vars.values():
         values.attrs["interval_draws"] = interval_draws
     if draws.size <= MOST_GROUP_DRAWS:
@@ -394,16 +397,20 @@ def stored_outcomes(
     dataset = xr.Dataset(
         {"count": ((*dims, "category"), count), "missing": (dims, constant["missing"].values)},
         {
-            "system": observed["system"].values, "question": observed["question"].values,
-            "category": categories, "score": ("category", *scores),
+            "system": observed["system"].values,
+            "question": observed["question"].values,
+            "category": categories,
+            "score": ("category", *scores),
             **{
                 name: ("question", column, dict(constant[name].attrs))
                 for name, column in question_columns(constant).items()
             },
         },
-        {"missing_policy": str(attrs.get("missing_policy", "error")),
-         **{name: str(attrs[name]) for name in ("stopping",) if name in attrs}},
-    )  # fmt: skip
+        {
+            "missing_policy": str(attrs.get("missing_policy", "error")),
+            **{name: str(attrs[name]) for name in ("stopping",) if name in attrs},
+        },
+    )
     if "truth_count" in constant:
         dataset = with_truth(dataset, constant["truth_count"].values)
     answers = _answers(constant) if "answer_count" in constant else None
@@ -424,7 +431,11 @@ def question_columns(constant: xr.Dataset) -> dict[str, NDArray[Any]]:
 def _answers(constant: xr.Dataset) -> Answers:
     columns = [constant[f"answer_{name}"].values for name in ("system", "question", "count")]
     return Answers(
-        columns[0], columns[1], constant["answer"].values.tolist(), columns[2],
-        constant["answer_correct"].values.astype(bool), constant["unanswered"].values,
+        columns[0],
+        columns[1],
+        constant["answer"].values.tolist(),
+        columns[2],
+        constant["answer_correct"].values.astype(bool),
+        constant["unanswered"].values,
         AnswerRules(unanswered=constant["unanswered"].attrs["rule"]),
-    )  # fmt: skip
+    )

@@ -56,9 +56,11 @@ def _decimals(heading: str, name: str, form: str, leaves: int = 1) -> Column:
 
 def _chance(heading: str, name: str, leaves: int = 1, meaning: str = "") -> Column:
     return Column(
-        heading, lambda row: "" if row[name] != row[name] else probability_words(row[name]),
-        leaves, meaning,
-    )  # fmt: skip
+        heading,
+        lambda row: "" if row[name] != row[name] else probability_words(row[name]),
+        leaves,
+        meaning,
+    )
 
 
 def _number(value: float, form: str, absent: str = "") -> str:
@@ -86,9 +88,12 @@ CELL_MEANINGS = {_FEW_TRIALS: "more than half of the questions have fewer than k
 
 def _observed(name: str) -> Column:
     return Column(
-        "observed", lambda row: _number(row[name], _form(row), _FEW_TRIALS), KEPT,
-        "unbiased estimate from the observed trials (k drawn without replacement).", once=True,
-    )  # fmt: skip
+        "observed",
+        lambda row: _number(row[name], _form(row), _FEW_TRIALS),
+        KEPT,
+        "unbiased estimate from the observed trials (k drawn without replacement).",
+        once=True,
+    )
 
 
 def _form(row: Row) -> str:
@@ -349,9 +354,11 @@ def shown_columns(frame: pd.DataFrame, name: str) -> dict[str, Column]:
             heading = column.heading.replace("{ci}", percent).strip()
             meaning = column.meaning[:-1] + frame.attrs.get(f"{label}_meaning", "") + "."
             columns[label] = replace(
-                column, heading=heading, left=left and not paired,
+                column,
+                heading=heading,
+                left=left and not paired,
                 meaning=meaning if column.meaning else "",
-            )  # fmt: skip
+            )
     return columns
 
 

@@ -51,20 +51,27 @@ def by_groups(result: Result, by: str) -> bool:
     labels = np.unique(np.array(result.of_questions.get(GROUP, ()), str)).tolist()
     if result.grouping is None and len(labels) == 1:
         raise ArgumentError(
-            Argument("by", "group"), " is for a result with two groups or more; all questions of "
+            Argument("by", "group"),
+            " is for a result with two groups or more; all questions of "
             f"this one are of {labels[0]!r:.60}, whose numbers are those of ",
-            Argument("by", "system"), ", the default.",
-        )  # fmt: skip
+            Argument("by", "system"),
+            ", the default.",
+        )
     if result.grouping is None:
         raise ArgumentError(
-            Argument("by", "group"), " is for a result with groups; this one was evaluated "
-            "without. Say what they are: ", Argument("group", ...), ".",
-        )  # fmt: skip
+            Argument("by", "group"),
+            " is for a result with groups; this one was evaluated without. Say what they are: ",
+            Argument("group", ...),
+            ".",
+        )
     if not result.tabulated:
         raise ArgumentError(
-            Argument("by", "group"), " is for metrics of scores, and the result has costs alone. "
-            "Evaluate a score with them: ", Argument("metrics", ["mean", "cost"]), ".",
-        )  # fmt: skip
+            Argument("by", "group"),
+            " is for metrics of scores, and the result has costs alone. "
+            "Evaluate a score with them: ",
+            Argument("metrics", ["mean", "cost"]),
+            ".",
+        )
     return True
 
 
@@ -101,9 +108,11 @@ def coefficient_table(fit: Fit) -> ShownTable:
     numbers = ["mean", "sd", "ci_lower", "ci_upper"]
     if "coefficients" not in fit.statistics:
         raise ArgumentError(
-            "fit", " must have covariates; this result has none. Evaluate with ",
-            Argument("covariates", ...), ".",
-        )  # fmt: skip
+            "fit",
+            " must have covariates; this result has none. Evaluate with ",
+            Argument("covariates", ...),
+            ".",
+        )
     columns = fit.statistics["coefficients"].sel(statistic=numbers).to_dataset("statistic")
     columns["prob_positive"] = (fit.posterior["coefficients"] > 0.0).mean(("chain", "draw"))
     frame = columns.to_dataframe(["system", "coefficient"]).reset_index()
@@ -159,10 +168,12 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> Array:
     counts = result.right_of_all("extrapolation_range")
     for system, (successes, trials) in enumerate(zip(*counts, strict=True)):
         places = [
-            i for i, metric in enumerate(metrics)
-            if not metric.voted and trials.any()
+            i
+            for i, metric in enumerate(metrics)
+            if not metric.voted
+            and trials.any()
             and not has_observed_mean(result.data.observed_up_to[system], metric.k)
-        ]  # fmt: skip
+        ]
         if places:
             beyond = tuple(metrics[i] for i in places)
             key = "ranges", system, beyond  # table, report and terminal all ask for them
@@ -210,9 +221,12 @@ def weights_of(result: Result) -> list[Weights]:
 
 
 def family_free(
-    successes: Ints, trials: Ints, metrics: Sequence[Metric], confidence: float,
+    successes: Ints,
+    trials: Ints,
+    metrics: Sequence[Metric],
+    confidence: float,
     weights: Sequence[Weights],
-) -> MetricRanges:  # fmt: skip
+) -> MetricRanges:
     """Return the range of each metric over all difficulty distributions; (metric, target).
 
     Parameters

@@ -224,9 +224,11 @@ def view(frame: pd.DataFrame, name: str | None = None) -> View:
     if name == "comparison":  # of several pairs the table's own sentence is on all
         sentences = sentences[: len(frame[["system", "other"]].drop_duplicates()) == 1]
     return View(
-        title_of(frame, name), tuple([*columns.values()][i] for i in filled),
-        [[row[i] for i in filled] for row in rows], sentences,
-    )  # fmt: skip
+        title_of(frame, name),
+        tuple([*columns.values()][i] for i in filled),
+        [[row[i] for i in filled] for row in rows],
+        sentences,
+    )
 
 
 def blocks(frame: pd.DataFrame, name: str) -> list[View]:

@@ -180,15 +180,17 @@ def calibrate(
     proper_probability("alpha", alpha, 0.01)
     if not isinstance(model, pm.Model):
         raise ArgumentError(
-            "model", f" must be a pymc.Model; got {type(model).__name__}. Pass your own, or "
+            "model",
+            f" must be a pymc.Model; got {type(model).__name__}. Pass your own, or "
             "bayesatk.models.build(data, metrics, form='full').",
-        )  # fmt: skip
+        )
     if model.potentials:
         names = ", ".join(potential.name for potential in model.potentials)
         raise ArgumentError(
-            "model", f" must have no potentials, from which nothing can be drawn; got {names}. "
+            "model",
+            f" must have no potentials, from which nothing can be drawn; got {names}. "
             "Write observed variables; models of bayesatk.models.build have them in form='full'.",
-        )  # fmt: skip
+        )
     ask, rows = posterior or _nuts(model), []
     with quietly():
         drawn = pm.sample_prior_predictive(
@@ -225,10 +227,11 @@ def _places(truth: Drawn, fit: Any, rng: Rng) -> dict[str, float]:
         drawn, value = drawn.reshape(drawn.shape[0] * drawn.shape[1], -1), np.ravel(value)
         if drawn.shape[1] != value.size:
             raise ArgumentError(
-                "posterior", f" must have variables of the shapes of the model; {name!r} has "
+                "posterior",
+                f" must have variables of the shapes of the model; {name!r} has "
                 f"{drawn.shape[1]} entries in a draw, and {value.size} in the model. Leave it out "
                 "of the group, or rename it.",
-            )  # fmt: skip
+            )
         if value.size == 1:
             places[name] = _place(value[0], drawn[:, 0], rng)
         else:
@@ -236,9 +239,10 @@ def _places(truth: Drawn, fit: Any, rng: Rng) -> dict[str, float]:
             places[f"{name} mean"] = _place(value.mean(), drawn.mean(axis=1), rng)
     if not places:
         raise ArgumentError(
-            "posterior", f" must have a variable of the model, {', '.join(truth)}; got "
+            "posterior",
+            f" must have a variable of the model, {', '.join(truth)}; got "
             f"{', '.join(map(str, posterior))}. Give variables the same names.",
-        )  # fmt: skip
+        )
     return places
 
 
@@ -273,8 +277,9 @@ def _container(model: pm.Model, variable: Any) -> Any:
     containers = [data for data in model.data_vars if data in above]
     if len(containers) != 1:
         raise ArgumentError(
-            "model", " must observe values in containers, so that NUTS can be given others; "
+            "model",
+            " must observe values in containers, so that NUTS can be given others; "
             f"{variable.name!r} observes an array. Write observed=pm.Data('{variable.name}_data', "
             "...), or pass a posterior of your own.",
-        )  # fmt: skip
+        )
     return containers[0]

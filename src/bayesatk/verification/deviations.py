@@ -72,10 +72,12 @@ class Deviations:
         exact = self.quantity
         return (
             float(np.hypot(az.mcse(self.draws, method="mean"), self.scale / exact.mean_draws**0.5)),
-            float(np.hypot(
-                az.mcse(self.draws, method="sd"), self.scale / (2.0 * exact.sd_draws) ** 0.5
-            )),
-        )  # fmt: skip
+            float(
+                np.hypot(
+                    az.mcse(self.draws, method="sd"), self.scale / (2.0 * exact.sd_draws) ** 0.5
+                )
+            ),
+        )
 
     @property
     def sds(self) -> tuple[float, float]:
@@ -110,9 +112,10 @@ class Deviations:
         return {
             "z_mean": (self.mean - exact.mean) / of_mean,
             "z_sd": self._of_pair[0] if exact.pair else (self.sd - exact.sd) / of_sd,
-            "z_pit": _largest(of_levels), "z_ends": _largest(of_ends),
+            "z_pit": _largest(of_levels),
+            "z_ends": _largest(of_ends),
             "z_draws": self._of_stored_draws(),
-        }  # fmt: skip
+        }
 
     def _shares(self) -> Array:
         """Deviations of the shares of draws below the exact quantiles, and outside the interval."""

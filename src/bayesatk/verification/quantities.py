@@ -150,9 +150,13 @@ def _of_dataset(exact: Result, group: str, posterior: xr.Dataset) -> Iterator[Qu
             if where.get("target") == "new_groups" and _NEW_GROUPS in statistics.attrs:
                 fields["sd_draws"] = float(statistics.attrs[_NEW_GROUPS])
             yield Quantity(
-                {"variable": str(name), **where}, draws, row["mean"], row["sd"],
-                reference_draws=reference_draws(closed, str(name), where), **attrs | fields,
-            )  # fmt: skip
+                {"variable": str(name), **where},
+                draws,
+                row["mean"],
+                row["sd"],
+                reference_draws=reference_draws(closed, str(name), where),
+                **attrs | fields,
+            )
 
 
 def _shared_labels(
@@ -211,8 +215,9 @@ def _simulated_votes(closed: xr.Dataset, posterior: xr.Dataset) -> Iterator[Quan
         where = {"system": system, "k": k}
         yield Quantity(
             {"variable": "plurality_votes_at_k", **where, "target": "questions"},
-            posterior["plurality_votes_at_k"].sel(where), float(mean.sel(where)),
-        )  # fmt: skip
+            posterior["plurality_votes_at_k"].sel(where),
+            float(mean.sel(where)),
+        )
 
 
 def _differences(exact: Result, sampled: Result) -> Iterator[Quantity]:
@@ -249,18 +254,22 @@ def _differences(exact: Result, sampled: Result) -> Iterator[Quantity]:
                 fields: dict[str, Any] = {"mean_draws": few["mean_draws"]}
                 if independent and where.get("target") == "questions":
                     fields |= {
-                        "sd": float(np.hypot(*sd)), "sd_draws": few["sd_draws"],
-                        "points": np.quantile(draws, levels), "probabilities": levels,
+                        "sd": float(np.hypot(*sd)),
+                        "sd_draws": few["sd_draws"],
+                        "points": np.quantile(draws, levels),
+                        "probabilities": levels,
                         "reference_draws": float(draws.size),
-                    }  # fmt: skip
+                    }
                 elif where.get("target") == "population" and in_order is not None:
                     fields |= {"pair": (stored, in_order[[second, first]]), "questions": number}
                 yield Quantity(
                     {"variable": str(name), "system": system, **where, "other": other},
                     sampled_values.sel(where | {"system": system})
                     - sampled_values.sel(where | {"system": other}),
-                    float(mean[0] - mean[1]), stored=(draws,), **fields,
-                )  # fmt: skip
+                    float(mean[0] - mean[1]),
+                    stored=(draws,),
+                    **fields,
+                )
 
 
 def _in_joint_order(exact: Result, sampled: Result) -> dict[tuple[Any, ...], Array]:

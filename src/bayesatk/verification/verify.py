@@ -204,9 +204,10 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
     ours = Result.of(exact, "closed_form")
     if not isinstance(sampled, Result | xr.DataTree):
         raise ArgumentError(
-            "sampled", f" must be draws of the same metrics; got {type(sampled).__name__}. Pass "
+            "sampled",
+            f" must be draws of the same metrics; got {type(sampled).__name__}. Pass "
             "bayesatk.sample(data, metrics).",
-        )  # fmt: skip
+        )
     theirs = sampled if isinstance(sampled, Result) else Result(sampled)
     _refuse_closed_form(theirs)
     _check_same_question(ours, theirs)
@@ -229,9 +230,10 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
             for one in compared
         }
         table.attrs["missing"] = [
-            metric.label for metric in ours.metrics
+            metric.label
+            for metric in ours.metrics
             if (metric.family.variable, metric.k, metric.tau) not in held
-        ]  # fmt: skip
+        ]
     table.attrs["threshold"] = float(-ndtri(level / 2.0))  # of |z|, beyond which one disagrees
     return Verification(table, alpha)
 
@@ -239,10 +241,11 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
 def _refuse_closed_form(sampled: Result) -> None:
     if sampled.has("closed_form"):
         raise ArgumentError(
-            "sampled", " must be draws of a sampler, which know nothing of the closed "
+            "sampled",
+            " must be draws of a sampler, which know nothing of the closed "
             f"form; got a result with method {sampled.method!r}, whose draws follow from the "
             "formulas that are checked. Pass bayesatk.sample(data, metrics) of the same data.",
-        )  # fmt: skip
+        )
 
 
 def _check_same_question(exact: Result, sampled: Result) -> None:
@@ -287,10 +290,12 @@ def _compare(exact: Quantity, level: float, alpha: float) -> dict[str, Any]:
 
     deviations = Deviations(exact)
     row = {
-        **exact.labels, "exact_mean": exact.mean, "sampled_mean": deviations.mean,
+        **exact.labels,
+        "exact_mean": exact.mean,
+        "sampled_mean": deviations.mean,
         **dict(zip(("exact_sd", "sampled_sd"), deviations.sds, strict=True)),
         **dict.fromkeys(_NUMBERS, np.nan),
-    }  # fmt: skip
+    }
     if exact.sd <= TOLERANCE or deviations.sd <= TOLERANCE:
         return row | _constant(exact, deviations)
     z, rhat = deviations.z(), float(az.rhat(deviations.draws))
@@ -298,19 +303,25 @@ def _compare(exact: Quantity, level: float, alpha: float) -> dict[str, Any]:
     verdict: Verdict = "disagree" if p_value < level else "agree"
     mixed = rhat <= MAX_RHAT and deviations.ess >= MIN_ESS
     return {
-        **row, **z, "rhat": rhat, "ess": deviations.ess,
+        **row,
+        **z,
+        "rhat": rhat,
+        "ess": deviations.ess,
         "p_adjusted": min(1.0, p_value / level * alpha),
         **deviations.detectable(float(-ndtri(level / 2.0))),
         "verdict": verdict if mixed else "inconclusive",
-    }  # fmt: skip
+    }
 
 
 def _observed(labels: Mapping[str, Any], stored: float, counted: float) -> dict[str, Any]:
     """Return the row of an observed value."""
     same = abs(stored - counted) < _COUNTED_TOLERANCE
     return {
-        **labels, "exact_mean": stored, "sampled_mean": counted, **_equality(same),
-    }  # fmt: skip
+        **labels,
+        "exact_mean": stored,
+        "sampled_mean": counted,
+        **_equality(same),
+    }
 
 
 def _equality(same: bool) -> dict[str, Any]:

@@ -92,17 +92,19 @@ def leaderboard(fit: Fit, *, alpha: float | None = None) -> xr.DataTree:
     comparable(result, 0.0, alpha)
     if not result.tabulated:
         raise ArgumentError(
-            "metrics", " of a leaderboard must be of scores, and the result has costs alone. Their "
+            "metrics",
+            " of a leaderboard must be of scores, and the result has costs alone. Their "
             "pairs, the lower cost better, are those of `compare`: bayesatk compare, in Python "
             "bayesatk.compare(fit).",
-        )  # fmt: skip
+        )
     standings = Standings.of(result, joint_draws(result), alpha)
     group = _group(result, standings, alpha)
     ranked = Result.of(with_analysis(result.tree, "leaderboard", leaderboard=group))
     sentences = [
-        PairSentences(ranked).tiers(result.metrics[0], "population"), _legend(result, alpha),
+        PairSentences(ranked).tiers(result.metrics[0], "population"),
+        _legend(result, alpha),
         *noted(result.notes_on()),
-    ]  # fmt: skip
+    ]
     group = group.assign_attrs(sentences=json.dumps(sentences))
     return with_analysis(result.tree, "leaderboard", leaderboard=group)
 
@@ -110,17 +112,20 @@ def leaderboard(fit: Fit, *, alpha: float | None = None) -> xr.DataTree:
 def _group(fit: Result, standings: Standings, alpha: float) -> xr.Dataset:
     """Return the group ``leaderboard``: the table, and which orders are declared."""
     cells = [[*fit.grid].index(metric) for metric in fit.metrics]
-    table = pd.DataFrame([
-        row
-        for metric, cell in zip(fit.metrics, cells, strict=True)
-        for target in range(len(fit.targets))
-        for row in _rows(fit, standings, metric, cell, target)
-    ])  # fmt: skip
+    table = pd.DataFrame(
+        [
+            row
+            for metric, cell in zip(fit.metrics, cells, strict=True)
+            for target in range(len(fit.targets))
+            for row in _rows(fit, standings, metric, cell, target)
+        ]
+    )
     keys, size = ["metric", "target", "system"], len(fit.systems)
     labels = {
         "metric": [metric.label for metric in fit.metrics],
-        "target": fit.targets, "system": fit.systems,
-    }  # fmt: skip
+        "target": fit.targets,
+        "system": fit.systems,
+    }
     attrs = {"alpha": alpha, "ci_prob": fit.ci_prob, "effective_draws": effective_draws(fit)}
     group = analysis_group(table, keys, attrs, labels=labels)
     separated, ranks = (
@@ -145,18 +150,23 @@ def _rows(
     tried = fit.trials > 0
     return [
         {
-            "system": fit.systems[i], "metric": metric.label, "target": fit.targets[target],
+            "system": fit.systems[i],
+            "metric": metric.label,
+            "target": fit.targets[target],
             "observed": observed_value(fit, i, metric),
             **dict(zip(_STATISTICS, values[i].tolist(), strict=True)),
             "shrunk_mean": float(standings.mean[target, cell, i]),
-            "prob_best": cumulative[i, 0], "prob_top3": min(cumulative[i, :3][-1], 1.0),
+            "prob_best": cumulative[i, 0],
+            "prob_top3": min(cumulative[i, :3][-1], 1.0),
             "rank": rank,
-            "rank_lower": int(ends[i, 0]), "rank_upper": int(ends[i, 1]),
-            "tier": int(standings.tiers[target, cell, i]), "questions": int(tried[i].sum()),
+            "rank_lower": int(ends[i, 0]),
+            "rank_upper": int(ends[i, 1]),
+            "tier": int(standings.tiers[target, cell, i]),
+            "questions": int(tried[i].sum()),
             "trials": int(fit.trials[i].sum()),
         }
         for rank, i in enumerate(standings.order[target, cell].tolist(), 1)
-    ]  # fmt: skip
+    ]
 
 
 def _legend(fit: Result, alpha: float) -> str:

@@ -64,11 +64,14 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
         families = " and ".join(FAMILY_WORDS[name] for name in prior.family_prior)
         sentence = f"{text}. This fit has {families} alone. {change}"
     return {
-        "check": FAMILIES_CHECK, "observed": probability,
-        "expected": len(prior.family_prior) / len(DIFFICULTY_FAMILIES), "sd": np.nan,
+        "check": FAMILIES_CHECK,
+        "observed": probability,
+        "expected": len(prior.family_prior) / len(DIFFICULTY_FAMILIES),
+        "sd": np.nan,
         "p_value": np.nan,
-        "flagged": probability < alpha, "sentence": sentence,
-    }  # fmt: skip
+        "flagged": probability < alpha,
+        "sentence": sentence,
+    }
 
 
 def _change(fit: Result, system: int, metrics: list[Metric], averaged: Posterior) -> str:
@@ -78,11 +81,16 @@ def _change(fit: Result, system: int, metrics: list[Metric], averaged: Posterior
     statistics = fit.statistics.isel(system=system)
     fitted = np.array(
         [
-            [[float(metric_values(statistics, member).sel(target=target, statistic=name))
-              for name in ("mean", "sd", "ci_lower", "ci_upper")] for target in TARGETS]
+            [
+                [
+                    float(metric_values(statistics, member).sel(target=target, statistic=name))
+                    for name in ("mean", "sd", "ci_lower", "ci_upper")
+                ]
+                for target in TARGETS
+            ]
             for member in metrics
         ]
-    )  # fmt: skip
+    )
     change_in_sds = np.abs(averaged.mean[:, : len(TARGETS)] - fitted[..., 0]) / np.maximum(
         fitted[..., 1], 1e-300
     )
@@ -125,14 +133,20 @@ def group_row(fit: Result, system: int, alpha: float) -> dict[str, object] | Non
     )
     if flagged:
         text += (
-            ". This fit has groups. Evaluate with group=False." if fit.grouping is not None
+            ". This fit has groups. Evaluate with group=False."
+            if fit.grouping is not None
             else ". This fit has no groups, so its intervals for questions like these are too "
             f"narrow for new groups. Evaluate with group={GROUP!r}."
-        )  # fmt: skip
+        )
     return {
-        "check": GROUPS_CHECK, "observed": probability, "expected": 0.5, "sd": np.nan,
-        "p_value": np.nan, "flagged": flagged, "sentence": text + "." * (not flagged),
-    }  # fmt: skip
+        "check": GROUPS_CHECK,
+        "observed": probability,
+        "expected": 0.5,
+        "sd": np.nan,
+        "p_value": np.nan,
+        "flagged": flagged,
+        "sentence": text + "." * (not flagged),
+    }
 
 
 def log_evidence_ratio(fit: Result, system: int) -> float | None:
@@ -395,6 +409,11 @@ def _row(check: _Check, observed: float, replicates: Array, alpha: float) -> dic
         else f"{check.name}: {observed:.4g} ({expected:.4g} ± {sd:.2g} expected under the model)."
     )
     return {
-        "check": check.name, "observed": observed, "expected": expected, "sd": sd,
-        "p_value": p_value, "flagged": flagged, "sentence": sentence,
-    }  # fmt: skip
+        "check": check.name,
+        "observed": observed,
+        "expected": expected,
+        "sd": sd,
+        "p_value": p_value,
+        "flagged": flagged,
+        "sentence": sentence,
+    }

@@ -272,7 +272,8 @@ def check_units(fits: Mapping[str, Result]) -> None:
     if len(set(units.values())) > 1:
         listed = ", ".join(f"{name!r}: a {unit}" for name, unit in units.items())
         raise ArgumentError(
-            "fits", " must have log-likelihoods of the same unit: a question of all "
+            "fits",
+            " must have log-likelihoods of the same unit: a question of all "
             f"systems is predicted otherwise than one of a system; got {listed}. Compare models of "
             "the same kind.",
-        )  # fmt: skip
+        )

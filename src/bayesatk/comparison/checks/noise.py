@@ -102,10 +102,13 @@ def noise_floor(
         step = int(np.searchsorted(cumulative, ci_prob - 1e-12))
         step = min(step, len(cumulative) - 1)
         row = {
-            "system": name, "metric": parsed_metric.label, "trials": n,
-            "sd": float(np.sqrt(probability @ difference**2)), "floor": float(difference[step]),
+            "system": name,
+            "metric": parsed_metric.label,
+            "trials": n,
+            "sd": float(np.sqrt(probability @ difference**2)),
+            "floor": float(difference[step]),
             "prob_within": float(min(cumulative[step], 1.0)),
-        }  # fmt: skip
+        }
         rows.append({**row, "sentence": _sentence(row, ci_prob, result.scale.scores)})
     return ShownTable.of(rows, "noise_floor")
 

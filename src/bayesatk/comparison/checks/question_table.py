@@ -287,9 +287,10 @@ def _difference(
         return QuestionValues.of_draws(drawn[0] - drawn[1])
     first, second = (question_values(_model(result, i, shared), judged) for i in systems)
     return QuestionValues(
-        first.mean - second.mean, first.variance + second.variance,
+        first.mean - second.mean,
+        first.variance + second.variance,
         first.influence - second.influence,
-    )  # fmt: skip
+    )
 
 
 def _system_table(
@@ -303,11 +304,13 @@ def _system_table(
             "system": _label_column(result.systems[system], len(weaker)),
             "question": result.data.dataset["question"].values,
             **_group_columns(result),
-            "trials": result.trials[system], **_columns(posteriors, system, margin),
+            "trials": result.trials[system],
+            **_columns(posteriors, system, margin),
             "influence": posteriors.values[system].influence[:, column],
-            "prob_weaker": weaker, "suspicious": weaker * tested < _ALPHA,
+            "prob_weaker": weaker,
+            "suspicious": weaker * tested < _ALPHA,
         }
-    )  # fmt: skip
+    )
 
 
 def _columns(posteriors: _SystemPosteriors, system: int, margin: float) -> dict[str, NDArray[Any]]:
@@ -322,18 +325,25 @@ def _columns(posteriors: _SystemPosteriors, system: int, margin: float) -> dict[
         share = result.counts[system] / trials_or_nan[:, None]
         flip = 1.0 - (share * posterior.p.mean(axis=0)[posterior.which]).sum(axis=1)
         return {
-            "score": share @ result.scores, "mean": mean, "sd": np.sqrt(posterior.variance),
-            **interval, "prob_flip": flip, "prob_saturated": saturated,
-        }  # fmt: skip
+            "score": share @ result.scores,
+            "mean": mean,
+            "sd": np.sqrt(posterior.variance),
+            **interval,
+            "prob_flip": flip,
+            "prob_saturated": saturated,
+        }
     right = _right(result, system)
     rate = right / trials_or_nan
     flip = rate * (1.0 - mean) + (1.0 - rate) * mean
     return {
-        "successes": right, "rate": rate, "mean": mean, **interval,
+        "successes": right,
+        "rate": rate,
+        "mean": mean,
+        **interval,
         "prob_flip": np.full(len(rate), np.nan) if result.judges is not None else flip,
         "information": 4.0 * np.maximum(mean * (1.0 - mean) - posterior.variance, 0.0),
         "prob_saturated": saturated,
-    }  # fmt: skip
+    }
 
 
 def _label_column(label: Any, size: int) -> NDArray[Any]:
@@ -367,9 +377,10 @@ def _pair_table(
     shared = (trials[[system, other]] > 0).all(axis=0)
     if not shared.any():
         raise ArgumentError(
-            "other", " must have tried a question that the system tried; "
+            "other",
+            " must have tried a question that the system tried; "
             f"{result.systems[system]!r} and {result.systems[other]!r} share none.",
-        )  # fmt: skip
+        )
     difference = _difference(result, metric, (system, other), shared)
     observed = [
         {
@@ -384,13 +395,16 @@ def _pair_table(
             "other": _label_column(result.systems[other], int(shared.sum())),
             "question": result.data.dataset["question"].values[shared],
             **{name: column_[shared] for name, column_ in _group_columns(result).items()},
-            "trials": trials[system, shared], **observed[0],
-            "other_trials": trials[other, shared], **observed[1],
-            "difference": difference.mean, "sd": np.sqrt(difference.variance),
+            "trials": trials[system, shared],
+            **observed[0],
+            "other_trials": trials[other, shared],
+            **observed[1],
+            "difference": difference.mean,
+            "sd": np.sqrt(difference.variance),
             "part": difference.mean * question_shares(result.study, shared),
             "influence": difference.influence[:, column],
         }
-    )  # fmt: skip
+    )
     size = table["influence"].fillna(table["part"]).abs()
     table = table.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
     return ShownTable.of(table, "question_table")

@@ -133,8 +133,9 @@ def check_trials(
         raise OutcomeError(
             "scores must be of right and wrong, 0 and 1, for the order of trials; got "
             f"{shown(scores)}. Give every outcome one of these two scores, as in ",
-            Argument("scores", {"fail": 0, "part": 0, "pass": 1}), ".",
-        )  # fmt: skip
+            Argument("scores", {"fail": 0, "part": 0, "pass": 1}),
+            ".",
+        )
     try:
         by_system = _by_system(data, dict(columns or {}), scale)
     except UnscoredOutcomeError as error:
@@ -197,11 +198,13 @@ def _by_system(data: object, columns: dict[str, str], scale: Scores) -> dict[Any
     stopped = long.stopped_systems(scale)
     trials = {
         name: _OrderedTrials(
-            question[system == index], number[system == index], success[system == index],
+            question[system == index],
+            number[system == index],
+            success[system == index],
             bool(stopped[index]),
         )
         for index, name in enumerate(long.systems)
-    }  # fmt: skip
+    }
     if all(np.bincount(ordered.question, minlength=1).max() < 2 for ordered in trials.values()):
         raise OutcomeError(
             "data must have the trials of some question in their order; got none with two. Counts "
@@ -233,8 +236,16 @@ def _checks(ordered: _OrderedTrials, alpha: float) -> list[dict[str, object]]:
             "last trial by design."
         )
         questions = int(((successes > 0) & (successes < trials)).sum())
-        return [{"check": "retries", "questions": questions, "effect": np.nan, "p_value": np.nan,
-                 "flagged": False, "sentence": sentence}]  # fmt: skip
+        return [
+            {
+                "check": "retries",
+                "questions": questions,
+                "effect": np.nan,
+                "p_value": np.nan,
+                "flagged": False,
+                "sentence": sentence,
+            }
+        ]
     columns = cochran(ordered.question, ordered.number, ordered.success)
     mixed = (successes > 0) & (successes < trials)
     c, n = successes[mixed], trials[mixed]
@@ -292,9 +303,13 @@ def _dependence_words(effect: float) -> str:
 
 
 def _row(
-    check: str, effect: float, p_value: float, questions: int, alpha: float,
+    check: str,
+    effect: float,
+    p_value: float,
+    questions: int,
+    alpha: float,
     words: Callable[[float], str],
-) -> dict[str, object]:  # fmt: skip
+) -> dict[str, object]:
     flagged = p_value < alpha
     if not questions:
         text = "no question has both successes and failures"
@@ -303,6 +318,10 @@ def _row(
     else:
         text = f"none to be seen (p = {p_value:.2g})"
     return {
-        "check": check, "questions": questions, "effect": effect, "p_value": p_value,
-        "flagged": flagged, "sentence": f"{check}: {text}.",
-    }  # fmt: skip
+        "check": check,
+        "questions": questions,
+        "effect": effect,
+        "p_value": p_value,
+        "flagged": flagged,
+        "sentence": f"{check}: {text}.",
+    }

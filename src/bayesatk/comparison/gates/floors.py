@@ -88,27 +88,32 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
     level = 1.0 - (1.0 - policy.ci_prob) / max(len(policy.floors), 1)
     if policy.floors and result.judges is not None and not policy.pooled_floors:
         raise ArgumentError(
-            "pooled_floors", " must be True where a judge errs: the marks of a few "
+            "pooled_floors",
+            " must be True where a judge errs: the marks of a few "
             "questions do not say how often they are right; got False. Pass ",
-            Argument("pooled_floors", True), " to GatePolicy.",
-        )  # fmt: skip
+            Argument("pooled_floors", True),
+            " to GatePolicy.",
+        )
     limit: Literal["floor", "ceiling"] = "floor" if result.scale.direction > 0 else "ceiling"
     low, high = metric_range(result, policy.asked)
     worst = low if limit == "floor" else high
     for label, floor in policy.floors.items():
         if not low <= floor <= high or floor == worst:
             raise ArgumentError(
-                "floors", f" must be within {low:g} to {high:g}, the range of {policy.metric}, and "
+                "floors",
+                f" must be within {low:g} to {high:g}, the range of {policy.metric}, and "
                 f"not {worst:g}, which every system reaches; got {floor:g} for {label!r}. Give a "
                 "score in that range, not a percentage.",
-            )  # fmt: skip
+            )
         members = floor_questions(result, policy, str(label))
         value, above, below = confidences(result, system, policy, members, float(floor))
         met, broken = (above, below)[:: result.scale.direction]
         verdict: Verdict = "pass" if met >= level else "fail" if broken >= level else "inconclusive"
-        checks.append(FloorCheck(
-            str(label), float(floor), value, above, below, verdict, policy.pooled_floors, limit
-        ))  # fmt: skip
+        checks.append(
+            FloorCheck(
+                str(label), float(floor), value, above, below, verdict, policy.pooled_floors, limit
+            )
+        )
     return tuple(checks)
 
 
@@ -140,9 +145,10 @@ def floor_questions(result: Result, policy: GatePolicy, label: str) -> Flags:
     unknown = sorted(wanted.difference(questions))
     if unknown:
         raise ArgumentError(
-            "floors", f" must name questions of the data, or groups of them; "
+            "floors",
+            f" must name questions of the data, or groups of them; "
             f"{unknown[0]!r} is neither. The first questions are {questions[:3]}.",
-        )  # fmt: skip
+        )
     return np.isin(questions, list(wanted))
 
 
@@ -152,9 +158,14 @@ def pooled_probabilities(
     """Return posterior mean and probabilities of both sides of a floor, given all questions."""
     if "p" not in result.posterior:
         raise ArgumentError(
-            "fit", " must have the draws of p for pooled floors; it has none. Evaluate the same "
-            "data with ", Argument("keep", ["p"]), " and ", Argument("draws", 2500), ".",
-        )  # fmt: skip
+            "fit",
+            " must have the draws of p for pooled floors; it has none. Evaluate the same "
+            "data with ",
+            Argument("keep", ["p"]),
+            " and ",
+            Argument("draws", 2500),
+            ".",
+        )
     drawn = result.posterior["p"].isel(system=system, question=np.flatnonzero(kept))
     p = drawn.transpose("chain", "draw", "question", ...).values
     values = result.scale.judged(policy.asked).latent(p.reshape(-1, *p.shape[2:]))

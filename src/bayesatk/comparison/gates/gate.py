@@ -110,31 +110,48 @@ class Gate:
         return {
             "input_sha256": attrs["input_sha256"],
             "input_files": self.compared.described("input_files"),
-            "seed": attrs["seed"], "versions": self.compared.described("versions"),
-            "created_at": attrs["created_at"], "questions": self.compared.trials.shape[1],
+            "seed": attrs["seed"],
+            "versions": self.compared.described("versions"),
+            "created_at": attrs["created_at"],
+            "questions": self.compared.trials.shape[1],
             "questions_left_out": self.left_out,
-        }  # fmt: skip
+        }
 
     def group(self) -> xr.Dataset:
         """Return the group ``gate``: the difference and all floors, and what was decided."""
         policy, above = self.policy, self.probability
         rows = [
-            {"check": "difference", **self.difference, "threshold": policy.threshold,
-             "above": above, "below": 1.0 - above, "verdict": decided(above, policy.ci_prob),
-             "sentence": self._verdict()},
+            {
+                "check": "difference",
+                **self.difference,
+                "threshold": policy.threshold,
+                "above": above,
+                "below": 1.0 - above,
+                "verdict": decided(above, policy.ci_prob),
+                "sentence": self._verdict(),
+            },
             *(
-                {"check": f"floor {floor.label}", "mean": floor.value, "threshold": floor.floor,
-                 "above": floor.above, "below": floor.below, "verdict": floor.verdict,
-                 "sentence": floor.sentence}
+                {
+                    "check": f"floor {floor.label}",
+                    "mean": floor.value,
+                    "threshold": floor.floor,
+                    "above": floor.above,
+                    "below": floor.below,
+                    "verdict": floor.verdict,
+                    "sentence": floor.sentence,
+                }
                 for floor in self.floors
             ),
-        ]  # fmt: skip
+        ]
         record = self.as_dict()
         attrs = {
             **{name: record[name] for name in ("verdict", "exit_code", "policy_sha256")},
-            "metric": policy.metric, "target": self.target, "ci_prob": policy.ci_prob,
-            "seed": record["origin"]["seed"], "record": record,
-        }  # fmt: skip
+            "metric": policy.metric,
+            "target": self.target,
+            "ci_prob": policy.ci_prob,
+            "seed": record["origin"]["seed"],
+            "record": record,
+        }
         group = analysis_group(pd.DataFrame(rows), ["check"], attrs, sentences=self._reasons())
         at, density = _density(self.draws)
         return group.assign(density=("difference", density)).assign_coords(difference=at)
@@ -337,9 +354,11 @@ def gate(
         if metric is None or margin is None:
             raise ArgumentError(
                 "a gate must have its rules stated: give a policy, or ",
-                Argument("metric", metric or "pass@1"), " and ",
-                Argument("margin", 0.02 if margin is None else margin), ".",
-            )  # fmt: skip
+                Argument("metric", metric or "pass@1"),
+                " and ",
+                Argument("margin", 0.02 if margin is None else margin),
+                ".",
+            )
         policy = GatePolicy(metric, margin, rule, ci_prob, target, effect)
         if fit is not None and not fit.own:
             policy = replace(policy, pooling=fit.pooling)
@@ -350,16 +369,18 @@ def gate(
         for name, value in (("shared", shared), ("judge", judge)):
             if value:
                 raise ArgumentError(
-                    name, f" must be left out with a result, which has its data and judge; got "
+                    name,
+                    f" must be left out with a result, which has its data and judge; got "
                     f"{value!r:.80}.",
-                )  # fmt: skip
+                )
         decision = gate_of_result(fit, baseline, policy)
         return with_analysis(decision.compared.tree, "gate", gate=decision.group())
     if policy.asked.voted:
         raise ArgumentError(
-            "metric", " must judge marks or scores here; for votes evaluate both "
+            "metric",
+            " must judge marks or scores here; for votes evaluate both "
             "systems together, and pass the result and the label of the baseline.",
-        )  # fmt: skip
+        )
     data = joined_outcomes(new, baseline)
     judge = _of_labels(judge, data.systems)
     decision = gate_of(data, policy, shared=shared, judge=judge, rng=rng)
@@ -430,11 +451,12 @@ def _counts(both: dict[str, Outcomes]) -> list[xr.Dataset]:
     labelled = ["truth_count" in outcomes.dataset for outcomes in both.values()]
     if any(labelled) and not all(labelled):
         raise ArgumentError(
-            list(both)[labelled.index(False)], " must have trials of known truth beside "
+            list(both)[labelled.index(False)],
+            " must have trials of known truth beside "
             "others where the other system has them. Read both with ",
-            Argument("truth", ..., "tally"), "; of a system whose every truth is known, leave one "
-            "out.",
-        )  # fmt: skip
+            Argument("truth", ..., "tally"),
+            "; of a system whose every truth is known, leave one out.",
+        )
     names = ["count", "missing", *(["truth_count"] if all(labelled) else [])]
     return [outcomes.dataset[names].reset_coords(drop=True) for outcomes in both.values()]
 
@@ -449,9 +471,10 @@ def _common_scores(both: dict[str, Outcomes]) -> xr.DataArray:
         )
     if both[NEW].direction != both[BASELINE].direction:
         raise ArgumentError(
-            NEW, " and baseline must be read with the same better=; lower scores are "
+            NEW,
+            " and baseline must be read with the same better=; lower scores are "
             "better in one of them only.",
-        )  # fmt: skip
+        )
     return new
 
 
@@ -464,32 +487,47 @@ def _common_column(both: dict[str, Outcomes], name: str) -> xr.DataArray | None:
             raise ArgumentError(name, rule)
         return None
     new, old = (outcomes.dataset[name] for outcomes in both.values())
-    new, old = (xr.DataArray(column.values, {"question": column["question"].values}, ["question"])
-                for column in (new, old))  # fmt: skip
+    new, old = (
+        xr.DataArray(column.values, {"question": column["question"].values}, ["question"])
+        for column in (new, old)
+    )
     new_shared, old_shared = xr.align(new, old, join="inner")
     if (new_shared.values != old_shared.values).any():
         mismatch = int((new_shared.values != old_shared.values).argmax())
         first, second = new_shared.values.tolist()[mismatch], old_shared.values.tolist()[mismatch]
         raise ArgumentError(
-            name, " of a question must be the same for both systems; that of "
+            name,
+            " of a question must be the same for both systems; that of "
             f"{new_shared['question'].values.tolist()[mismatch]!r} is {first!r} and {second!r}. "
             "Give the same to both.",
-        )  # fmt: skip
+        )
     return new.combine_first(old)
 
 
 def gate_of(
-    data: Outcomes, policy: GatePolicy, *, shared: bool = False, judge: object = None,
+    data: Outcomes,
+    policy: GatePolicy,
+    *,
+    shared: bool = False,
+    judge: object = None,
     rng: RandomSource = 0,
-) -> Gate:  # fmt: skip
+) -> Gate:
     """Return the verdict on outcomes of two systems, the new one first."""
     data, lacking = _shared_questions(data, shared)
     # With 2500 draws per chain a probability of 0.95 has a standard error of 0.002.
     pooled = bool(policy.floors) and policy.pooled_floors
     fit = evaluate(
-        data, policy.metric, pooling=policy.pooling, keep=["p"] if pooled else (), rng=rng,
-        draws=2500, progress=False, ci_prob=policy.ci_prob, judge=judge, group=False,
-    )  # fmt: skip
+        data,
+        policy.metric,
+        pooling=policy.pooling,
+        keep=["p"] if pooled else (),
+        rng=rng,
+        draws=2500,
+        progress=False,
+        ci_prob=policy.ci_prob,
+        judge=judge,
+        group=False,
+    )
     new, baseline = data.systems
     return _gate(Result.of(fit), policy, new, baseline, lacking)
 
@@ -499,23 +537,28 @@ def gate_of_result(fit: Result, baseline: object, policy: GatePolicy) -> Gate:
     (position, *_) = fit.positions(baseline, BASELINE)
     if len(fit.systems) != 2:
         raise ArgumentError(
-            NEW, f" must be a result of two systems; it has {len(fit.systems)}. Choose two: "
+            NEW,
+            f" must be a result of two systems; it has {len(fit.systems)}. Choose two: "
             f"fit.sel(system={fit.systems[:2]!r:.80}).",
-        )  # fmt: skip
+        )
     for name in ("ci_prob",) if fit.own else ("pooling", "ci_prob"):
         stated, declared = getattr(policy, name), getattr(fit, name)
         if stated != declared:
             raise ArgumentError(
-                "policy", f" must have the {name} of the result, {declared!r}; got {stated!r}. "
-                "Evaluate the same data with ", Argument(name, stated), ".",
-            )  # fmt: skip
+                "policy",
+                f" must have the {name} of the result, {declared!r}; got {stated!r}. "
+                "Evaluate the same data with ",
+                Argument(name, stated),
+                ".",
+            )
     if policy.asked not in [*fit.grid]:
         raise ArgumentError(
             "metric",
             f" must be one of the result, {' '.join(member.label for member in fit.metrics)}; got "
             f"{policy.metric}. Evaluate the same data for it: ",
-            Argument("metrics", policy.metric), ".",
-        )  # fmt: skip
+            Argument("metrics", policy.metric),
+            ".",
+        )
     _check_tried(fit.trials > 0, "evaluate those that both tried: data.shared()")
     return _gate(fit, policy, fit.systems[1 - position], fit.systems[position])
 
@@ -586,15 +629,18 @@ def _check_tried(tried: Flags, *remedy: str | Argument) -> None:
     """Refuse questions (system, question) that one of both systems did not try."""
     if not tried.all(axis=0).any():
         raise ArgumentError(
-            NEW, " must have tried questions of the baseline; it shares none of "
+            NEW,
+            " must have tried questions of the baseline; it shares none of "
             f"{tried.shape[1]} with it. Run both on the same questions.",
-        )  # fmt: skip
+        )
     lacking = int((tried[0] != tried[1]).sum())
     if lacking:
         raise ArgumentError(
             f"both systems must have tried the same questions; {lacking} of {tried.shape[1]} were "
-            "tried by one of them only. Run them, or ", *remedy, ".",
-        )  # fmt: skip
+            "tried by one of them only. Run them, or ",
+            *remedy,
+            ".",
+        )
 
 
 def _density(draws: Array) -> tuple[Array, Array]:

@@ -281,9 +281,14 @@ class GateDesign:
 
     @classmethod
     def of(
-        cls, policy: GatePolicy, questions: int, trials: float, sd: float, noise: float,
+        cls,
+        policy: GatePolicy,
+        questions: int,
+        trials: float,
+        sd: float,
+        noise: float,
         direction: int = 1,
-    ) -> "GateDesign":  # fmt: skip
+    ) -> "GateDesign":
         """Compute the rates for a posterior sd of the difference and its noise between runs.
 
         Parameters
@@ -353,10 +358,11 @@ def check_policy(policy: object) -> None:
     """Refuse what is no policy."""
     if not isinstance(policy, GatePolicy):
         raise ArgumentError(
-            "policy", f" must be a GatePolicy; got {policy!r:.80}. Use "
+            "policy",
+            f" must be a GatePolicy; got {policy!r:.80}. Use "
             "bayesatk.decide.GatePolicy('pass@1', margin=0.02), or its "
             "GatePolicy.read('gate.toml').",
-        )  # fmt: skip
+        )
 
 
 def gate_design(
@@ -434,9 +440,11 @@ def gate_design(
         raise ArgumentError("source", f" must be of one system; got {len(pilots)}.")
     if not information:
         raise ArgumentError(
-            "trials", " must be 2 or more for each question, as k > 1; got 1. Take ",
-            Argument("trials", 2), ", or a metric of single trials.",
-        )  # fmt: skip
+            "trials",
+            " must be 2 or more for each question, as k > 1; got 1. Take ",
+            Argument("trials", 2),
+            ", or a metric of single trials.",
+        )
     sd = float(
         np.sqrt(np.mean([question.variance(float(questions))[0] for (question,) in information]))
     )

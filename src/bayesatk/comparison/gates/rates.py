@@ -124,9 +124,11 @@ def gate_rates(
         simulated = in_batches(decide, range(gates), client, "Simulating gates", progress)
         verdicts = [verdict for _, verdict in simulated]
         row: dict[str, Any] = {
-            "difference": difference, "questions": len(trial_counts), "trials": trial_counts.mean(),
+            "difference": difference,
+            "questions": len(trial_counts),
+            "trials": trial_counts.mean(),
             "gates": gates,
-        }  # fmt: skip
+        }
         for name in EXIT_CODES:
             rate = verdicts.count(name) / gates
             row |= {f"prob_{name}": rate, f"prob_{name}_error": float(share_error(rate, gates))}
@@ -144,9 +146,10 @@ def _baseline(fit: Fit, policy: GatePolicy) -> Result:
     result.require("gate_rates")
     if policy.asked.voted:
         raise ArgumentError(
-            "policy", " must have a metric of right and wrong, which repetitions are drawn of; got "
+            "policy",
+            " must have a metric of right and wrong, which repetitions are drawn of; got "
             f"{policy.metric}. Take one, such as 'maj@3' or 'pass@1'.",
-        )  # fmt: skip
+        )
     return result
 
 
@@ -158,17 +161,22 @@ def draw_success_probabilities(result: Result, target: str, size: int, rng: Rng)
     if target == TARGETS[1]:
         if result.pooling != "partial":
             raise ArgumentError(
-                "fit", " must have a law from which new questions come; got "
-                f"pooling={result.pooling!r}. Evaluate with ", Argument("pooling", "partial"), ".",
-            )  # fmt: skip
+                "fit",
+                " must have a law from which new questions come; got "
+                f"pooling={result.pooling!r}. Evaluate with ",
+                Argument("pooling", "partial"),
+                ".",
+            )
         return draw_new_p(system_model(result.study, 0), size, rng)[0]
     if "p" not in result.posterior:
         of_law = result.pooling == "partial"
         raise ArgumentError(
-            "fit", " must have the draws of p of these questions. Evaluate the same data with ",
+            "fit",
+            " must have the draws of p of these questions. Evaluate the same data with ",
             Argument("keep", ["p"]),
-            *((", or pass ", Argument("target", TARGETS[1])) if of_law else ()), ".",
-        )  # fmt: skip
+            *((", or pass ", Argument("target", TARGETS[1])) if of_law else ()),
+            ".",
+        )
     p = result.posterior["p"].isel(system=0).transpose("chain", "draw", "question").values
     flat = p.reshape(-1, p.shape[-1])
     return np.asarray(np.clip(flat[rng.choice(len(flat), size, len(flat) < size)], 0.0, 1.0))
@@ -198,9 +206,10 @@ def shifted(p: Array, difference: float, metric: Metric, share: Array) -> Array:
         ends = [excess(end, logits, wanted) for end in (-SHIFT_MAX, SHIFT_MAX)]
         if ends[0] * ends[1] >= 0.0:
             raise ArgumentError(
-                "effect", f" must leave the metric between its ends; got {difference:+g}, where "
+                "effect",
+                f" must leave the metric between its ends; got {difference:+g}, where "
                 f"{metric.label} of the baseline is {wanted - difference:.2f}. Take a smaller one.",
-            )  # fmt: skip
+            )
         moved[row] = expit(logits + brentq(excess, -SHIFT_MAX, SHIFT_MAX, (logits, wanted)))
     return moved
 

@@ -46,9 +46,7 @@ class Settings:
     effective: float
 
 
-def pair_contrasts(
-    grid: MetricGrid, values: Array, declared: Flags, settings: Settings
-) -> Array:  # fmt: skip
+def pair_contrasts(grid: MetricGrid, values: Array, declared: Flags, settings: Settings) -> Array:
     """Return contrasts (system, other, cell, target, contrast) of every pair, in both orders.
 
     Parameters
@@ -97,13 +95,20 @@ def of_differences(gap: Array, settings: Settings) -> Contrasts:
         band = mean - width, mean + width
     better = (lead > 0.0).mean(axis=-1) + 0.5 * tie
     return {
-        "mean": mean, "sd": sd, "ci_lower": low, "ci_upper": high,
-        "prob_greater": better, "prob_tie": tie,
-        "prob_below_rope": below, "prob_in_rope": inside, "prob_above_rope": above,
+        "mean": mean,
+        "sd": sd,
+        "ci_lower": low,
+        "ci_upper": high,
+        "prob_greater": better,
+        "prob_tie": tie,
+        "prob_below_rope": below,
+        "prob_in_rope": inside,
+        "prob_above_rope": above,
         "expected_loss": np.maximum(-lead, 0.0).mean(axis=-1),
         "monte_carlo_error": share_error(better, settings.effective),
-        "band_lower": band[0], "band_upper": band[1],
-    }  # fmt: skip
+        "band_lower": band[0],
+        "band_upper": band[1],
+    }
 
 
 def _resolution(values: Array) -> float:

@@ -58,10 +58,15 @@ def cost_rows(
                 row["declared"] = float(verdict != OPEN)
                 names = fit.systems[i], fit.systems[j]
                 yield {
-                    "system": names[0], "other": names[1], "metric": metric.label,
-                    "target": target, **row, "questions": int(tried[i].sum()),
-                    "verdict": verdict, "sentence": _sentence(fit, metric, names, target, row),
-                }  # fmt: skip
+                    "system": names[0],
+                    "other": names[1],
+                    "metric": metric.label,
+                    "target": target,
+                    **row,
+                    "questions": int(tried[i].sum()),
+                    "verdict": verdict,
+                    "sentence": _sentence(fit, metric, names, target, row),
+                }
 
 
 def _contrast(fit: Result, a: Array, b: Array) -> dict[str, float]:
@@ -73,8 +78,9 @@ def _contrast(fit: Result, a: Array, b: Array) -> dict[str, float]:
     return {
         **{name: float(contrasts[name][0, 0]) for name in _CONTRASTS},
         **dict(zip(("ratio_median", "ratio_lower", "ratio_upper"), ratio.tolist(), strict=True)),
-        "mean_system": float(a.mean()), "mean_other": float(b.mean()),
-    }  # fmt: skip
+        "mean_system": float(a.mean()),
+        "mean_other": float(b.mean()),
+    }
 
 
 def _sentence(
@@ -98,9 +104,10 @@ def _sentence(
             f"{row[f'ratio_{name}']:#.3g}".rstrip(".") for name in ("median", "lower", "upper")
         )
         compared = (
-            f"{first} costs {median} times as much as {second}" if facts else
-            f"a {what} costs {median} times as much with {first} as with {second}"
-        )  # fmt: skip
+            f"{first} costs {median} times as much as {second}"
+            if facts
+            else f"a {what} costs {median} times as much with {first} as with {second}"
+        )
         facts.append(f"{compared} ({100 * fit.ci_prob:g}% interval {low} to {high})")
     chance = row["prob_greater"]
     cheaper, chance = (first, chance) if chance >= 0.5 else (second, 1.0 - chance)

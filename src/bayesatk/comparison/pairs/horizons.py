@@ -106,8 +106,9 @@ def horizon(
             "median": float(np.quantile(values, 0.5, method="nearest")),
             "ci_lower": float(np.quantile(values, tail, method="lower")),
             "ci_upper": float(np.quantile(values, 1.0 - tail, method="higher")),
-            "prob_none": float(none.mean()), "prob_outside": float(outside.mean()),
-        }  # fmt: skip
+            "prob_none": float(none.mean()),
+            "prob_outside": float(outside.mean()),
+        }
         verb = "fall" if falls else "rise"
         subject = f"{named(name)}: {parsed_metric.label} of an average question"
         if np.isinf(row["median"]):
@@ -124,9 +125,10 @@ def _line(result: Result, covariate: str, at: Mapping[str, Any] | None) -> tuple
     frame = design.frame.select_dtypes("number")
     if covariate not in frame:
         raise ArgumentError(
-            "covariate", " must be a number that success depends on, one of "
+            "covariate",
+            " must be a number that success depends on, one of "
             f"{', '.join(map(repr, frame)) or 'none'}; got {shown(covariate)}.",
-        )  # fmt: skip
+        )
     fixed = {} if at is None else design.read_at(at)
     if covariate in fixed or any(len(values) != 1 for values in fixed.values()):
         rule = f" must have one value for each other covariate; got {shown(at)}."

@@ -174,9 +174,12 @@ def check_difference(fit: Result, name: str, value: float) -> None:
     largest = float(np.ptp(fit.scale.scores))
     if value >= largest > 0.0:
         raise ArgumentError(
-            name, f" must be smaller than {largest:g}, the largest difference that there can be; "
-            f"got {value:g}. Try ", Argument(name, float(f"{0.02 * largest:.2g}")), ".",
-        )  # fmt: skip
+            name,
+            f" must be smaller than {largest:g}, the largest difference that there can be; "
+            f"got {value:g}. Try ",
+            Argument(name, float(f"{0.02 * largest:.2g}")),
+            ".",
+        )
 
 
 def _group_differences(fit: Result, rope: float) -> xr.Dataset:
@@ -187,9 +190,13 @@ def _group_differences(fit: Result, rope: float) -> xr.Dataset:
     none = np.zeros((len(TARGETS), len(grid), size, size), bool)
     table = np.stack([pair_contrasts(grid, values, none, settings) for values in by_group])
     coords = {
-        **grid.coords, "group": labels, "system": fit.systems, "other": fit.systems,
-        "target": list(TARGETS), "contrast": list(CONTRASTS),
-    }  # fmt: skip
+        **grid.coords,
+        "group": labels,
+        "system": fit.systems,
+        "other": fit.systems,
+        "target": list(TARGETS),
+        "contrast": list(CONTRASTS),
+    }
     variables = grid.split(table, ("group", "system", "other"), ("target", "contrast"))
     return xr.Dataset(variables, coords).drop_sel(contrast=["band_lower", "band_upper", "declared"])
 
@@ -207,11 +214,9 @@ def _groups(fit: Result, table: Array, standings: Standings) -> dict[str, xr.Dat
     )
     return {
         "comparison": xr.Dataset(grid.split(table, *pair_dims), coords | pairs),
-        "ranks": xr.Dataset(
-            grid.split(ranks, ("system", "rank"), ("target",)), coords | places
-        ),
+        "ranks": xr.Dataset(grid.split(ranks, ("system", "rank"), ("target",)), coords | places),
         "tiers": xr.Dataset(grid.split(tiers, ("system",), ("target",)), coords).astype(np.int64),
-    }  # fmt: skip
+    }
 
 
 def comparison_table(
@@ -240,11 +245,18 @@ def comparison_table(
                 target, led, sentence = fit.targets[t], pair.verdicts[t], pair.sentences[t]
                 verdict = led if pair.i == i else TURNED.get(led, led)
                 contrasts["declared"] += turned[t]["declared"]  # either order
-                rows.append({
-                    "system": systems[0], "other": systems[1], "metric": metric.label,
-                    "target": target, **contrasts, "questions": int(shared[i, j]),
-                    "verdict": verdict, "sentence": sentence,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "system": systems[0],
+                        "other": systems[1],
+                        "metric": metric.label,
+                        "target": target,
+                        **contrasts,
+                        "questions": int(shared[i, j]),
+                        "verdict": verdict,
+                        "sentence": sentence,
+                    }
+                )
     attrs = {"ci_prob": fit.ci_prob, **fit.group("comparison").attrs}
     attrs["end_error"] = _end_error(fit.ci_prob, attrs["effective_draws"])
     of_costs = list(cost_rows(fit, pairs, attrs["alpha"]))
@@ -261,10 +273,15 @@ def comparison_table(
         'Differences by group: bayesatk.table(compared, "group_comparison"); in the shell in -o '
         "FILE.json."
     )
-    attrs["sentences"] = json.dumps([
-        *on_all, *on_costs, *[by_group] * fit.has("group_comparison"),
-        *cost_sentences(fit), *noted(fit.notes_on())
-    ])  # fmt: skip
+    attrs["sentences"] = json.dumps(
+        [
+            *on_all,
+            *on_costs,
+            *[by_group] * fit.has("group_comparison"),
+            *cost_sentences(fit),
+            *noted(fit.notes_on()),
+        ]
+    )
     return ShownTable.of(pd.DataFrame(rows + of_costs, columns=columns), "comparison", **attrs)
 
 

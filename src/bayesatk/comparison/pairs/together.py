@@ -153,11 +153,14 @@ def check_systems(fit: Result) -> None:
     tried = fit.trials > 0
     if len(tried) < 2:
         raise ArgumentError(
-            "fit", " must have at least two systems to compare; got one. Name them: ",
-            Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
-        )  # fmt: skip
+            "fit",
+            " must have at least two systems to compare; got one. Name them: ",
+            Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"),
+            ".",
+        )
     if tried.sum(axis=0).max() < 2:
         raise ArgumentError(
-            "fit", " must have two systems that tried the same question; of "
+            "fit",
+            " must have two systems that tried the same question; of "
             f"{len(tried)} systems no two did. Run them on the same questions.",
-        )  # fmt: skip
+        )

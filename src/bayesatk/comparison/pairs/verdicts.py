@@ -264,9 +264,12 @@ class PairSentences:
         """Say how many systems there are, which has the best mean, and which are in which tier."""
         result = self._result
         names = np.array([named(system) for system in result.systems], dtype=object)
-        seen = np.array([
-            self._observed(metric, system, tried) for system, tried in enumerate(result.trials > 0)
-        ])  # fmt: skip
+        seen = np.array(
+            [
+                self._observed(metric, system, tried)
+                for system, tried in enumerate(result.trials > 0)
+            ]
+        )
         on = design_words(result.trials, result.weight is not None)
         label = metric_words(self._result, metric)
         text = f"{len(names)} systems tried {on}. In {label} on {TARGET_NAMES[target]} "

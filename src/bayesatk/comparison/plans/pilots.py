@@ -189,10 +189,13 @@ class Pilot:
 
         scores = derivative(pmf)
         ratio = scores / np.maximum(pmf[0], 1e-300)
-        slopes = np.stack([
-            np.einsum("ans,ns->na", derivative(given_counts[..., 0]), pmf[0]),
-            derivative(of_new_question[..., 0]).T,
-        ], axis=1)  # fmt: skip
+        slopes = np.stack(
+            [
+                np.einsum("ans,ns->na", derivative(given_counts[..., 0]), pmf[0]),
+                derivative(of_new_question[..., 0]).T,
+            ],
+            axis=1,
+        )
         variance = np.einsum("ns,ns->n", given_counts[0, ..., 1], pmf[0])
         information = np.einsum("ans,bns->nab", ratio, scores)
         chain = directions.chain
@@ -357,9 +360,12 @@ def _checked_scores(scores: object) -> list[float]:
 def _check_systems(systems: Sequence[object]) -> None:
     if len(systems) > 2:
         raise ArgumentError(
-            "source", f" must be of one system or two; got {len(systems)}. Plan for two "
-            "at a time; of a pilot choose them: ", Argument("system", list(systems[:2])), ".",
-        )  # fmt: skip
+            "source",
+            f" must be of one system or two; got {len(systems)}. Plan for two "
+            "at a time; of a pilot choose them: ",
+            Argument("system", list(systems[:2])),
+            ".",
+        )
 
 
 def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list[Pilot]:
@@ -380,10 +386,12 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
     if not ok:
         shape = "mean one share per score, adding up to 1," if scores is not None else "both"
         raise ArgumentError(
-            "source", f" must be a result, (mean, icc) or {{system: (mean, icc)}}, "
+            "source",
+            f" must be a result, (mean, icc) or {{system: (mean, icc)}}, "
             f"{shape} strictly between 0 and 1; got {source!r:.80}. Scored categories need ",
-            Argument("scores", ...), ".",
-        )  # fmt: skip
+            Argument("scores", ...),
+            ".",
+        )
     bounds = _DISTANCE_FROM_ENDS, 1.0 - _DISTANCE_FROM_ENDS
     return [
         Pilot.stated(metric, scores, np.clip(mean, *bounds), float(np.clip(icc, *bounds)))

@@ -255,15 +255,20 @@ def plan(
     one_of("target", target, TARGETS)
     goal = _checked_goal(
         stated or default, TARGETS.index(target), ci_prob, correlation, len(pilots), span
-    )  # fmt: skip
+    )
     table = _table(pilots, goal, _trial_counts(trials))
     if table["trials"].duplicated().any():
         rule = f" must name every number once; got {list(trials)!r:.80}."
         raise ArgumentError("trials", rule)
     attrs = {
-        "metric": parsed_metric.label, "target": target, "ci_prob": ci_prob,
-        goal.name: goal.value, "correlation": correlation, "method": _METHOD, "citations": [],
-    }  # fmt: skip
+        "metric": parsed_metric.label,
+        "target": target,
+        "ci_prob": ci_prob,
+        goal.name: goal.value,
+        "correlation": correlation,
+        "method": _METHOD,
+        "citations": [],
+    }
     sentences = [goal.words(not stated)]
     sentences += assumptions(pilot, parsed_metric, target, ci_prob, correlation, by_default)
     out_of_reach = ~np.isfinite(table["total"])
@@ -303,9 +308,10 @@ def _one_metric(metric: str | Metric) -> Metric:
     (parsed_metric, *more_metrics) = parse(metric)
     if more_metrics or parsed_metric.voted:
         raise ArgumentError(
-            "metric", f" must be one metric of marks or scores at one k; got {metric!r}. Plan for "
+            "metric",
+            f" must be one metric of marks or scores at one k; got {metric!r}. Plan for "
             "the one that matters most; in place of a vote for its strict majority, 'maj@k'.",
-        )  # fmt: skip
+        )
     return parsed_metric
 
 
@@ -332,30 +338,43 @@ def _pilot_of(source: object, metric: Metric, system: object) -> object:
 
 
 def _checked_goal(
-    goals: Mapping[str, float], target: int, ci_prob: float, correlation: float, systems: int,
+    goals: Mapping[str, float],
+    target: int,
+    ci_prob: float,
+    correlation: float,
+    systems: int,
     span: float,
-) -> _Goal:  # fmt: skip
+) -> _Goal:
     """Return the goal, or refuse several, or one outside its range."""
     if len(goals) > 1:
         width, correct, ahead = (Argument(name, usual) for name, (_, usual) in _GOALS.items())
         raise ArgumentError(
-            "the plan must have one goal, ", width, ", ", correct, " or ", ahead,
+            "the plan must have one goal, ",
+            width,
+            ", ",
+            correct,
+            " or ",
+            ahead,
             f"; got {len(goals)}.",
-        )  # fmt: skip
+        )
     ((name, value),) = goals.items()
     if name == "width":
         positive_number(name, value, "Try 0.1.")
         if value >= systems * span > 0.0:
             raise ArgumentError(
-                name, f" must be smaller than {systems * span:g}, the widest interval that there "
-                f"can be; got {value:g}. Try ", Argument(name, 0.1 * span), ".",
-            )  # fmt: skip
+                name,
+                f" must be smaller than {systems * span:g}, the widest interval that there "
+                f"can be; got {value:g}. Try ",
+                Argument(name, 0.1 * span),
+                ".",
+            )
     elif systems < 2:
         raise ArgumentError(
-            name, " needs two systems, ",
+            name,
+            " needs two systems, ",
             Argument("source", {"a": (0.6, 0.3), "b": (0.65, 0.3)}),
             " or a pilot of two; got one.",
-        )  # fmt: skip
+        )
     else:
         least = 0.5 if name == "prob_correct" else 0.0
         proper_probability(name, value, _GOALS[name][1], least)

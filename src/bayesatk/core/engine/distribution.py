@@ -35,9 +35,13 @@ class Empirical:
     """
 
     def __init__(
-        self, values: Array, weight: Array | None = None, draws: float | None = None,
-        between_share: float = 1.0, relative_error: float = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        values: Array,
+        weight: Array | None = None,
+        draws: float | None = None,
+        between_share: float = 1.0,
+        relative_error: float = 0.0,
+    ) -> None:
         if weight is None:
             self._values, sorted_weight = np.sort(values), np.full(len(values), 1.0 / len(values))
         else:

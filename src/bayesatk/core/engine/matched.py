@@ -25,9 +25,13 @@ _SKEWNESS_SCALE, _SKEWNESS_MAX = 0.25, 20.0
 
 
 def cumulant_mixture(
-    weight: Array, mean: Array, variance: Array, third: Array, ends: tuple[float, float],
+    weight: Array,
+    mean: Array,
+    variance: Array,
+    third: Array,
+    ends: tuple[float, float],
     draws: float,
-) -> Empirical:  # fmt: skip
+) -> Empirical:
     """Return a mixture over weighted hyperparameters of gammas matched to three cumulants.
 
     Each gamma is represented by quantiles at equal steps of normal scores.
@@ -62,9 +66,12 @@ def cumulant_mixture(
     share, *cumulants = _merge_components(weight, mean, variance, third)
     values = matched_quantiles(score, *(cumulant[:, None] for cumulant in cumulants))
     return Empirical(
-        np.clip(values, *ends).ravel(), np.outer(share, np.diff(cumulative)).ravel(), draws,
-        np.sqrt(1.0 - within_share), TABLE_ERROR + shape_error,
-    )  # fmt: skip
+        np.clip(values, *ends).ravel(),
+        np.outer(share, np.diff(cumulative)).ravel(),
+        draws,
+        np.sqrt(1.0 - within_share),
+        TABLE_ERROR + shape_error,
+    )
 
 
 def skewness(variance: Array, third: Array) -> Array:

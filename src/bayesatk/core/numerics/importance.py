@@ -148,9 +148,12 @@ def adaptive_importance_sampling(
 
 
 def multiple_importance_sampling(
-    base: "BlockwiseMixture", log_density: Callable[[Array], Array],
-    enough: Callable[[ImportanceSample], bool], points_per_round: int, points_max: int,
-) -> ImportanceSample:  # fmt: skip
+    base: "BlockwiseMixture",
+    log_density: Callable[[Array], Array],
+    enough: Callable[[ImportanceSample], bool],
+    points_per_round: int,
+    points_max: int,
+) -> ImportanceSample:
     """Weighted points of a posterior from all rounds of adaptive multiple importance sampling.
 
     The proposal density is the mixture of those of all rounds (balance heuristic: Veach and Guibas
@@ -201,9 +204,11 @@ def multiple_importance_sampling(
 
 
 def refined_if_needed(
-    sample: ImportanceSample, log_density: Callable[[Array], Array],
-    enough: Callable[[ImportanceSample], bool], tail: Tail | None = None,
-) -> ImportanceSample:  # fmt: skip
+    sample: ImportanceSample,
+    log_density: Callable[[Array], Array],
+    enough: Callable[[ImportanceSample], bool],
+    tail: Tail | None = None,
+) -> ImportanceSample:
     """Return the sample, or where it is not enough one of more rounds that begin with it."""
     if enough(sample):
         return sample

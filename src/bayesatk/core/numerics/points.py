@@ -212,9 +212,13 @@ def inverse_curvature_root(
 
 
 def integrate_around_mode(
-    log_density: LogDensity, mode: Array, root: Array, seed: int, final_points: int = 4096,
+    log_density: LogDensity,
+    mode: Array,
+    root: Array,
+    seed: int,
+    final_points: int = 4096,
     tail: Tail | None = None,
-) -> WeightedPoints:  # fmt: skip
+) -> WeightedPoints:
     """Return the posterior of parameters from importance sampling or, if need be, Markov chains.
 
     Parameters
@@ -250,18 +254,26 @@ def integrate_around_mode(
     )
     sample = refined_if_needed(sample, log_density, light_tailed, tail)
     points = WeightedPoints(
-        sample.points, sample.weight, sample.log_evidence, sample.k_hat, sample.effective_draws,
+        sample.points,
+        sample.weight,
+        sample.log_evidence,
+        sample.k_hat,
+        sample.effective_draws,
         "importance sampling",
-    )  # fmt: skip
+    )
     if enough(sample):
         return points
     return elliptical_slice_posterior(log_density, points, mode, root, seed)
 
 
 def student_importance_sampling(
-    log_density: LogDensity, mode: Array, root: Array, df: float, final_points: int,
+    log_density: LogDensity,
+    mode: Array,
+    root: Array,
+    df: float,
+    final_points: int,
     tail: Tail | None = None,
-) -> ImportanceSample:  # fmt: skip
+) -> ImportanceSample:
     """Adaptive importance sampling that starts from Student t variates around a mode.
 
     Parameters
@@ -282,9 +294,15 @@ def student_importance_sampling(
     draws = min(_EFFECTIVE_DRAWS_TARGET, 0.4 * final_points)
 
     return adaptive_importance_sampling(
-        from_uniform, log_base, log_density, len(mode), lambda sample: sample.trusted(draws),
-        final_points, 4 * final_points, tail=tail,
-    )  # fmt: skip
+        from_uniform,
+        log_base,
+        log_density,
+        len(mode),
+        lambda sample: sample.trusted(draws),
+        final_points,
+        4 * final_points,
+        tail=tail,
+    )
 
 
 def elliptical_slice_posterior(

@@ -93,8 +93,12 @@ def beta_windows(a: Array, b: Array, degree: int) -> Iterator[tuple[Indices, Bet
     >>> float((window.probability @ np.exp(2 * window.rule.log_p)).round(12)[0])  # 3/4 * 4/5
     0.6
     """
-    needed = np.max([resolving_degree(a + i, b + j) for i, j in
-                     ((0, 0), (degree, 0), (0, degree))], axis=0) + degree  # fmt: skip
+    needed = (
+        np.max(
+            [resolving_degree(a + i, b + j) for i, j in ((0, 0), (degree, 0), (0, degree))], axis=0
+        )
+        + degree
+    )
     octaves = np.floor(0.5 * np.log2(needed + 1.0))
     # As a function of logit p no such polynomial decays faster than p^degree to the left or
     # (1-p)^degree to the right, so the kernels of two other Betas bound the integrand.

@@ -59,8 +59,10 @@ class JudgeRates:
     def reported(self, theta: Array, fields: Fields) -> dict[str, Array]:
         """Return the rates at points of the hyperparameters, by name, each of shape (points,)."""
         if self.known is not None:
-            return {name: np.full(len(theta), rate)
-                    for name, rate in zip(RATES, self.known, strict=True)}  # fmt: skip
+            return {
+                name: np.full(len(theta), rate)
+                for name, rate in zip(RATES, self.known, strict=True)
+            }
         return {name: expit(theta[:, fields.slices[name]][:, 0]) for name in self.names}
 
     def at(self, theta: Array, fields: Fields) -> Array:

@@ -323,10 +323,12 @@ class LevelDraws:
 
     def typical(self) -> Array:
         """Return expected probabilities of levels of a new question; (draws, levels)."""
-        return np.concatenate([
-            self._grid.mean_vectors(bases, self._grid.weights(bases, law)[:, 0])
-            for _, bases, law in self._blocks(len(self.scores))
-        ])  # fmt: skip
+        return np.concatenate(
+            [
+                self._grid.mean_vectors(bases, self._grid.weights(bases, law)[:, 0])
+                for _, bases, law in self._blocks(len(self.scores))
+            ]
+        )
 
     def draw_p(self, counts: NDArray[Any], size: int, rng: Rng) -> Array:
         """Draw vectors of questions with these counts, to a step between nodes.

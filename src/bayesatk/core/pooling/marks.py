@@ -211,11 +211,13 @@ class MarkCounts:
             marked_wrong = self.counts[states, 1][:, None] - marked_right
             marked_wrong = np.where(marked_wrong < 0, wrong + 1, marked_wrong)
             tables.append(np.empty((unknown + 1, len(rates), len(states))))
-            columns.append((
-                (label_of_right.ravel()[states, None], right, marked_right),
-                (label_of_wrong.ravel()[states, None], wrong, marked_wrong),
-                np.flatnonzero(marked_right == 0),
-            ))  # fmt: skip
+            columns.append(
+                (
+                    (label_of_right.ravel()[states, None], right, marked_right),
+                    (label_of_wrong.ravel()[states, None], wrong, marked_wrong),
+                    np.flatnonzero(marked_right == 0),
+                )
+            )
         step = max(
             1,
             _MAX_FLOATS_PER_BLOCK
@@ -384,9 +386,11 @@ def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
     rates, rate_of_node = np.unique(nodes.rates, axis=0, return_inverse=True)
     probability, marks = np.zeros((len(nodes), len(states), len(right))), MarkCounts(states.counts)
     tables = zip(
-        marks.states_by_trial_counts, marks.right_chances(nodes), marks.mark_tables(rates),
+        marks.states_by_trial_counts,
+        marks.right_chances(nodes),
+        marks.mark_tables(rates),
         strict=True,
-    )  # fmt: skip
+    )
     for (unknown, wrong_known, right_known, rows), (prior, _), chances in tables:
         total = unknown + wrong_known + right_known
         possible = (right.successes >= right_known) & (right.successes <= right_known + unknown)

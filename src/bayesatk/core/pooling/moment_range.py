@@ -220,12 +220,17 @@ class _Programme:
         constraint_values = np.concatenate([np.zeros(sets), [1.0]])
         cost = np.concatenate([-values, np.zeros(sets), np.ones(slacks)])
         return linprog(
-            cost, A_eq=constraints, b_eq=constraint_values, bounds=bounds.tolist(), method="highs",
+            cost,
+            A_eq=constraints,
+            b_eq=constraint_values,
+            bounds=bounds.tolist(),
+            method="highs",
             options={
                 "presolve": False,  # takes longer than solving
-                "primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9,
+                "primal_feasibility_tolerance": 1e-9,
+                "dual_feasibility_tolerance": 1e-9,
             },
-        )  # fmt: skip
+        )
 
     def _certified(self, curve: Curve, weights: Array) -> tuple[float, Array]:
         """Upper bound of an expectation by multipliers of the sets, and points above the grid's."""

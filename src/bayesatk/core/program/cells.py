@@ -90,15 +90,24 @@ class Cells:
         scale = np.where(total > 0.0, total, 1.0)
         shares = total / total.sum() if share is None else share
         by_cell = distinct[:, 0].astype(np.intp)
-        powers = np.stack([
-            np.bincount(cell_of_question, weights**power) / scale[by_cell] ** power
-            for power in (1, 2, 3)
-        ])  # fmt: skip
+        powers = np.stack(
+            [
+                np.bincount(cell_of_question, weights**power) / scale[by_cell] ** power
+                for power in (1, 2, 3)
+            ]
+        )
         return cls(
-            states, distinct[:, 1].astype(np.intp), by_cell,
-            np.ascontiguousarray(distinct[:, 2:]), count.astype(float), powers, shares,
-            weights / scale[code], cell_of_question, group is not None,
-        )  # fmt: skip
+            states,
+            distinct[:, 1].astype(np.intp),
+            by_cell,
+            np.ascontiguousarray(distinct[:, 2:]),
+            count.astype(float),
+            powers,
+            shares,
+            weights / scale[code],
+            cell_of_question,
+            group is not None,
+        )
 
     @property
     def groups(self) -> int:

@@ -77,8 +77,9 @@ def credit_cumulants(nodes: Nodes, states: States, credits: Sequence[Credit]) ->
     totals = Cumulants(*np.swapaxes(empty, 2, 3))
     width = len(states) * (3 * len(credits) if nodes.rates is None else len(right))
     step = max(1, _MAX_FLOATS_PER_BLOCK // max(width, 1))
-    for block in (np.arange(start, min(start + step, len(nodes)))
-                 for start in range(0, len(nodes), step)):  # fmt: skip
+    for block in (
+        np.arange(start, min(start + step, len(nodes))) for start in range(0, len(nodes), step)
+    ):
         nodes_of_block = nodes.among(block)
         right_probability = (
             None if nodes.rates is None else right_given_marked(nodes_of_block, states, right)
@@ -182,8 +183,9 @@ def _on_rule(
         chunk = slice(start, start + step)
         gap = np.where(
             mean[chunk] <= complement[chunk],
-            low[:, None] - mean[chunk], complement[chunk] - high[:, None],
-        )  # fmt: skip
+            low[:, None] - mean[chunk],
+            complement[chunk] - high[:, None],
+        )
         powers = np.empty((*gap.shape[:2], 3, gap.shape[2]))
         powers[:, :, 0] = gap
         np.multiply(gap, gap, out=powers[:, :, 1])

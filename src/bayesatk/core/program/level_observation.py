@@ -307,10 +307,12 @@ class Levels(Observation):
         logs = np.empty((*offset.shape, len(distinct)))
         weight = self._weights(bases, theta, offset)
         for same_trials, factors in self._likelihoods(bases):
-            logs[..., same_trials.columns] = np.logaddexp.reduce([
-                _log_totals(weight[..., run] * points[:, None], sums) + scale[:, None]
-                for run, points, sums, scale in factors
-            ])  # fmt: skip
+            logs[..., same_trials.columns] = np.logaddexp.reduce(
+                [
+                    _log_totals(weight[..., run] * points[:, None], sums) + scale[:, None]
+                    for run, points, sums, scale in factors
+                ]
+            )
         return logs.take(column, axis=2) + (bases.log_base @ self.states.evidence.T)[:, None]
 
     @override
@@ -413,9 +415,15 @@ class Levels(Observation):
         return drawn
 
     def draw_means(
-        self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array, state: Indices,
-        share: Array, factors: Sequence[Array], rng: Rng,
-    ) -> Array:  # fmt: skip
+        self,
+        metrics: Sequence[ScoredCredit],
+        theta: Array,
+        offset: Array,
+        state: Indices,
+        share: Array,
+        factors: Sequence[Array],
+        rng: Rng,
+    ) -> Array:
         """Draw sums of metrics over questions; (points, groups, metrics, factors).
 
         Questions have the metrics of the nodes that are drawn for them.

@@ -78,15 +78,16 @@ class Metrics:
         parts = [
             self._at(theta[rows], effects.values[rows], effects.probability[rows])
             for rows in blocks
-        ]  # fmt: skip
+        ]
         order = np.argsort(np.concatenate(blocks))
         return Moments(*(np.concatenate(columns)[order] for columns in zip(*parts, strict=True)))
 
     def _blocks(self, theta: Array) -> list[Ints]:
         return self.predictor.blocks(theta, 6 * max(len(self.metrics), 1), _SERIES_OFFSETS)
 
-    def _series(self, of: Callable[[Array, Array], Sequence[Array]], theta: Array, low: Array,
-                high: Array) -> list[Series]:  # fmt: skip
+    def _series(
+        self, of: Callable[[Array, Array], Sequence[Array]], theta: Array, low: Array, high: Array
+    ) -> list[Series]:
         """Return series of functions of offsets (points, offsets), one for each distinct point.
 
         Parameters

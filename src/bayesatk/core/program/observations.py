@@ -428,9 +428,10 @@ class OnRule(RightWrong):
         is_smaller = mean <= complement
         variance = np.where(is_smaller, square - mean**2, complement_square - complement**2)
         third = np.where(
-            is_smaller, cube - mean * (3.0 * square - 2.0 * mean**2),
+            is_smaller,
+            cube - mean * (3.0 * square - 2.0 * mean**2),
             complement * (3.0 * complement_square - 2.0 * complement**2) - complement_cube,
-        )  # fmt: skip
+        )
         return np.stack([mean, np.maximum(variance, 0.0), third], axis=-1)
 
     @override

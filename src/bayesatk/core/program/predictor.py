@@ -281,10 +281,11 @@ class Predictor:
             return untried.draw(theta, offset, np.zeros(offset.shape[1], np.intp), rng)
         # The observed states stay: by them an observation chooses the resolution of its tables.
         followed = replace(
-            states, counts=np.concatenate([states.counts, np.zeros_like(states.counts)]),
+            states,
+            counts=np.concatenate([states.counts, np.zeros_like(states.counts)]),
             prior=np.concatenate([states.prior, states.prior * earlier]),
             count=np.append(states.count, np.zeros(number)),
-        )  # fmt: skip
+        )
         unseen: Any = replace(observation, states=followed)  # type: ignore[type-var]
         return np.asarray(unseen.draw(theta, offset, number + cells.state[cells.which], rng))
 
@@ -451,10 +452,14 @@ class Predictor:
         table = Table(self.observation.log_states(theta, grid), first, step)
         earlier_table = Table(earlier.observation.log_states(theta, grid), first, step)
         effects, offset = self._effects(theta, table, _WIDE_NODES, _WIDE_SCALE), self.offsets(theta)
-        logs = np.stack([
-            table.at(offset + effect, cells.state) - earlier_table.at(offset + effect, cells.state)
-            for effect in np.moveaxis(effects.values[:, cells.group], -1, 0)
-        ], axis=-1)  # fmt: skip
+        logs = np.stack(
+            [
+                table.at(offset + effect, cells.state)
+                - earlier_table.at(offset + effect, cells.state)
+                for effect in np.moveaxis(effects.values[:, cells.group], -1, 0)
+            ],
+            axis=-1,
+        )
         with np.errstate(divide="ignore"):
             chance = np.log(effects.probability)[:, cells.group]
         return np.stack([-logsumexp(chance - logs, axis=-1), logsumexp(chance + logs, axis=-1)])
@@ -466,10 +471,13 @@ class Predictor:
             return np.stack([logs, logs])
         table = self.log_table(theta)
         effects, offset = self._effects(theta, table), self.offsets(theta)
-        logs = np.stack([
-            table.at(offset + effects.values[:, cells.group, j], cells.state)
-            for j in range(effects.values.shape[2])
-        ], axis=-1)  # fmt: skip
+        logs = np.stack(
+            [
+                table.at(offset + effects.values[:, cells.group, j], cells.state)
+                for j in range(effects.values.shape[2])
+            ],
+            axis=-1,
+        )
         with np.errstate(divide="ignore"):
             chance = np.log(effects.probability)[:, cells.group]
         fitted, left_out = logsumexp(chance + logs, axis=-1), -logsumexp(chance - logs, axis=-1)
@@ -477,9 +485,14 @@ class Predictor:
         for cell in np.flatnonzero(questions[cells.group] <= _SMALL_GROUP_QUESTIONS_MAX):
             # Without a question the effect of a small group moves: the nodes are placed anew.
             members = np.flatnonzero(cells.group == cells.group[cell])
-            small = replace(cells, share=np.ones(1), group=np.zeros(len(members), np.intp),
-                            state=cells.state[members], rows=cells.rows[members],
-                            count=cells.count[members] - (members == cell))  # fmt: skip
+            small = replace(
+                cells,
+                share=np.ones(1),
+                group=np.zeros(len(members), np.intp),
+                state=cells.state[members],
+                rows=cells.rows[members],
+                count=cells.count[members] - (members == cell),
+            )
             log_without = replace(self, cells=small)._effects(theta, table).log_total[:, 0]
             left_out[:, cell] = effects.log_total[:, cells.group[cell]] - log_without
         return np.stack([left_out, fitted])

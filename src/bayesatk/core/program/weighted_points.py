@@ -89,11 +89,15 @@ def located(log_density: Callable[[Array], Array], starts: list[Array]) -> Lapla
 
     modes = [
         minimize(
-            objective, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-3, "maxiter": 100},
+            objective,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options={"gtol": 1e-3, "maxiter": 100},
             bounds=[(-_PARAMETER_MAX, _PARAMETER_MAX)] * len(start),
         )
         for start in starts
-    ]  # fmt: skip
+    ]
     mode = np.asarray(min(modes, key=lambda result: float(result.fun)).x)
     root = inverse_curvature_root(
         lambda theta: value_and_gradient(density, theta, _GRADIENT_STEP)[1],
@@ -250,9 +254,12 @@ def _spans(density: Callable[[Array], Array], centre: Array, root: Array) -> tup
 
 
 def around(
-    log_density: Callable[[Array], Array], laplace: Laplace, seed: int, last: int,
+    log_density: Callable[[Array], Array],
+    laplace: Laplace,
+    seed: int,
+    last: int,
     tail: Tail | None = None,
-) -> WeightedPoints:  # fmt: skip
+) -> WeightedPoints:
     """Points of a posterior by importance sampling around its mode."""
     return integrate_around_mode(
         finite_log_density(log_density), laplace.mode, laplace.root, seed, last, tail
@@ -335,16 +342,25 @@ def from_prior(
         return np.asarray(logs + log_student_t(z, _DEGREES_OF_FREEDOM).sum(axis=1) - volume)
 
     result = adaptive_importance_sampling(
-        from_uniform, log_base, density, fields.size, enough, final_points_max=most,
-        points_per_round=per_round, tail=tail,
-    )  # fmt: skip
+        from_uniform,
+        log_base,
+        density,
+        fields.size,
+        enough,
+        final_points_max=most,
+        points_per_round=per_round,
+        tail=tail,
+    )
     return _trusted_or_sliced(density, result, seed, negligible, tail)
 
 
 def _trusted_or_sliced(
-    log_density: Callable[[Array], Array], weighted: ImportanceSample, seed: int, negligible: float,
+    log_density: Callable[[Array], Array],
+    weighted: ImportanceSample,
+    seed: int,
+    negligible: float,
     tail: Tail | None = None,
-) -> WeightedPoints:  # fmt: skip
+) -> WeightedPoints:
     """Return weighted points; where weights cannot be trusted, after more rounds or by chains."""
 
     def enough(sample: ImportanceSample) -> bool:
@@ -352,9 +368,13 @@ def _trusted_or_sliced(
 
     weighted = refined_if_needed(weighted, log_density, enough, tail)
     points = WeightedPoints(
-        weighted.points, weighted.weight, weighted.log_evidence, weighted.k_hat,
-        weighted.effective_draws, "importance sampling",
-    )  # fmt: skip
+        weighted.points,
+        weighted.weight,
+        weighted.log_evidence,
+        weighted.k_hat,
+        weighted.effective_draws,
+        "importance sampling",
+    )
     if enough(weighted):
         return points
     centre = points.weight @ points.theta
@@ -375,9 +395,14 @@ def _trusted(weighted: ImportanceSample, negligible: float, draws: float) -> boo
 
 
 def _given(
-    log_density: Callable[[Array], Array], fields: Fields, law: Fields, columns: Ints, other: Ints,
-    centre: Array, per_round: int,
-) -> StudentMixture:  # fmt: skip
+    log_density: Callable[[Array], Array],
+    fields: Fields,
+    law: Fields,
+    columns: Ints,
+    other: Ints,
+    centre: Array,
+    per_round: int,
+) -> StudentMixture:
     """Fit kernels to the posterior of a law's parameters given the other parameters."""
 
     def of_law_alone(of_law: Array) -> Array:
@@ -386,9 +411,14 @@ def _given(
         return log_density(theta)
 
     sample = adaptive_importance_sampling(
-        law.from_uniform, law.log_density, of_law_alone, len(columns), lambda _: True, per_round,
+        law.from_uniform,
+        law.log_density,
+        of_law_alone,
+        len(columns),
+        lambda _: True,
         per_round,
-    )  # fmt: skip
+        per_round,
+    )
     return StudentMixture.fit(sample.points, sample.weight, per_round)
 
 
@@ -396,9 +426,13 @@ def start_of(fields: Fields, rate: float, icc_logit: float) -> Array:
     """Start of a search for the mode: at a success rate, small effects and accurate judges."""
     theta = np.zeros(fields.size)
     starts = {
-        "mean": float(logit(rate)), "icc": icc_logit, "group_sd": -0.7, "sensitivity": 2.0,
-        "false_positive_rate": -2.0, "rate_icc": -3.0,
-    }  # fmt: skip
+        "mean": float(logit(rate)),
+        "icc": icc_logit,
+        "group_sd": -0.7,
+        "sensitivity": 2.0,
+        "false_positive_rate": -2.0,
+        "rate_icc": -3.0,
+    }
     for name, value in starts.items():
         if name in fields.slices:
             theta[fields.slices[name]] = value

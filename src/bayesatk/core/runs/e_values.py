@@ -291,9 +291,11 @@ def _gauss_legendre() -> tuple[Array, Array]:
 def _argmax_concave(curve: Curve, lower: float, upper: float) -> float:
     """Return the argument of the maximum of a concave curve."""
     minimum = minimize_scalar(
-        lambda x: -_value_at(curve, float(x)), bounds=(lower, upper), method="bounded",
+        lambda x: -_value_at(curve, float(x)),
+        bounds=(lower, upper),
+        method="bounded",
         options={"xatol": 1e-9 * (upper - lower), "maxiter": 200},
-    )  # fmt: skip
+    )
     return float(minimum.x)
 
 

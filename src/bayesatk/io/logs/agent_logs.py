@@ -72,10 +72,15 @@ def _harbor(record: Record) -> Trials:
     # After these exceptions a reward measures the agent, which ran out of its budget or refused.
     # Any other exception is of the sandbox, the provider of the model, or the verifier.
     agent_exceptions = (
-        "", "AgentTimeoutError", "ContextWindowExceededError", "OutputTokenExceededError",
-        "ContextLengthExceededError", "OutputLengthExceededError", "AgentSafetyRefusalError",
+        "",
+        "AgentTimeoutError",
+        "ContextWindowExceededError",
+        "OutputTokenExceededError",
+        "ContextLengthExceededError",
+        "OutputLengthExceededError",
+        "AgentSafetyRefusalError",
         "ContentPolicyViolationError",
-    )  # fmt: skip
+    )
     raised = next((name for name in exceptions if name not in agent_exceptions), "")
     fault, is_valid = f"the exception {raised}" if raised else "", record("reward_valid")
     if is_valid is not None:
@@ -113,15 +118,22 @@ def _swe_bench(record: Record) -> Trials:
     """
     # Reports of the harness have ``resolved_ids``; the experiments repository has ``resolved``.
     ends = {
-        "resolved": "resolved", "unresolved": "unresolved generated", "incomplete": "",
-        "error": "test_errored test_timeout install_fail reset_failed", "infra_failure": "",
+        "resolved": "resolved",
+        "unresolved": "unresolved generated",
+        "incomplete": "",
+        "error": "test_errored test_timeout install_fail reset_failed",
+        "infra_failure": "",
         "empty_patch": "no_generation",
-    }  # fmt: skip
+    }
     names = {
-        end: [name for key in (f"{end}_ids", *keys.split()) for name in record.of(list, key)
-              if isinstance(name, str)]
+        end: [
+            name
+            for key in (f"{end}_ids", *keys.split())
+            for name in record.of(list, key)
+            if isinstance(name, str)
+        ]
         for end, keys in ends.items()
-    }  # fmt: skip
+    }
     faults = {
         **dict.fromkeys(names["error"], "an error of the evaluation"),
         **dict.fromkeys(names["infra_failure"], "an infrastructure failure"),

@@ -106,8 +106,11 @@ def _lm_eval(record: Record) -> Trials:
     }
     marks = {name: record.fields[name] for name in metrics}
     # bayesatk.lm_eval also logs them as "pass@1 questions mean" and so on.
-    by_repeat = {name: values for name, values in marks.items()
-                 if isinstance(values, list) and " " not in name}  # fmt: skip
+    by_repeat = {
+        name: values
+        for name, values in marks.items()
+        if isinstance(values, list) and " " not in name
+    }
     if not by_repeat:
         _refuse_repeats(record)
         yield {**row, "trial": "", "outcome": marks, "answer": answer}
@@ -151,8 +154,9 @@ def _model(record: Record, time: str | None) -> str:
         raise OutcomeError(
             f"the folder must have runs of one model, or results_{time or 'TIME'}.json of this "
             f"one; it has results of {', '.join(sorted(names))}. Name the systems: ",
-            Argument("source", {"name": "samples_....jsonl"}, "load"), ".",
-        )  # fmt: skip
+            Argument("source", {"name": "samples_....jsonl"}, "load"),
+            ".",
+        )
     return names.pop() if names else ""
 
 
@@ -207,8 +211,9 @@ def _promptfoo(record: Record) -> Trials:
     name, which have a ``promptIdx`` each. ``failureReason`` 2 says that the call failed, and so
     does ``error`` where no assertion failed.
     """
-    prompts = [(prompt.of(str, "provider"), prompt.of(str, "raw"))
-               for prompt in record.inner("^prompts")]  # fmt: skip
+    prompts = [
+        (prompt.of(str, "provider"), prompt.of(str, "raw")) for prompt in record.inner("^prompts")
+    ]
     provider = record.of(str, "provider.label|provider.id|provider")
     several = len({raw for _, raw in prompts}) > 1
     label = f": {record.of(str, 'prompt.label')[:60]}" if several else ""

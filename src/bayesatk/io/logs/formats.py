@@ -56,9 +56,9 @@ def detect(source: Source, format_name: str | None = None) -> str:
         raise OutcomeError(
             f"the file type must be one of {', '.join(SUFFIXES)}, or text of these compressed "
             f"({', '.join(COMPRESSED)}); got {ending!r}. Say what it is with ",
-            Argument("format", ...), ", such as jsonl or lm-eval; or convert it, or pass the data "
-            "itself to bayesatk.tally.",
-        )  # fmt: skip
+            Argument("format", ...),
+            ", such as jsonl or lm-eval; or convert it, or pass the data itself to bayesatk.tally.",
+        )
     kind = SUFFIXES[suffix]
     if kind == "parquet":
         columns, _ = columns_and_rows(source.path)

@@ -82,9 +82,11 @@ def _spent(sample: Record) -> dict[str, Any]:
     usages = [usage for usage in sample.of(dict, "model_usage").values() if isinstance(usage, dict)]
     spent: dict[str, Any] = {}
     for name, counted in (
-        ("cost", "total_cost"), ("tokens", "total_tokens"), ("input_tokens", "input_tokens"),
+        ("cost", "total_cost"),
+        ("tokens", "total_tokens"),
+        ("input_tokens", "input_tokens"),
         ("output_tokens", "output_tokens"),
-    ):  # fmt: skip
+    ):
         amounts = [usage.get(counted) for usage in usages]
         if amounts and all(isinstance(amount, int | float) for amount in amounts):
             spent[name] = sum(amounts)
@@ -99,8 +101,9 @@ def _content(sample: Record) -> str:
     """
     prompt = sample("input")
     if isinstance(prompt, list):
-        messages = [message if isinstance(message, dict) else {"content": message}
-                    for message in prompt]  # fmt: skip
+        messages = [
+            message if isinstance(message, dict) else {"content": message} for message in prompt
+        ]
         prompt = json.dumps([[message.get("role"), message.get("content")] for message in messages])
     return digest(prompt, json.dumps(sample("choices")), json.dumps(sample("target")))
 

@@ -375,8 +375,12 @@ class _Log:
         """Return the parameters of the trial of a record, by name."""
         form = self.form
         fields: Json = {
-            "system": "", "task": "", "trial": None, "reason": form.reason, "by_name": form.by_name
-        }  # fmt: skip
+            "system": "",
+            "task": "",
+            "trial": None,
+            "reason": form.reason,
+            "by_name": form.by_name,
+        }
         for name, path in form.says.items():
             text = name in ("system", "task", "identity")
             fields[name] = record.of(str, path) if text else record(path)
@@ -408,8 +412,9 @@ class _Log:
         if self.form.named_by == "log":
             raise OutcomeError(
                 "the log must name its model; 'eval' has none. Name the system yourself: ",
-                Argument("source", {"name": "file.eval"}, "load"), ".",
-            )  # fmt: skip
+                Argument("source", {"name": "file.eval"}, "load"),
+                ".",
+            )
         in_folder = self.form.named_by == "folder"
         path = self.path.resolve().parent if in_folder else self.form.run(self.path)
         name = path.name if in_folder else path.stem
@@ -441,9 +446,10 @@ class _Log:
         for role in BY_TRIAL:
             if role in self.rows.roles and len(marks) > 1:
                 raise OutcomeError(
-                    role, " must be left out for records of several trials, which do not "
+                    role,
+                    " must be left out for records of several trials, which do not "
                     f"say the {role} of each of them.",
-                )  # fmt: skip
+                )
         listed = answers[: len(marks)] if isinstance(answers, list) else []
         for number, (mark, answer) in enumerate(zip_longest(marks, listed)):
             self._add({**fields, "trial": number}, mark, answer)
@@ -475,18 +481,22 @@ class _Log:
         if len(self.rows.filters) > 1:
             raise OutcomeError(
                 f"files must be of one filter; they have {shown(list(self.rows.filters))[1:-1]}. "
-                "Choose: ", Argument("filter", next(iter(filters))[:80]),
+                "Choose: ",
+                Argument("filter", next(iter(filters))[:80]),
                 ", or read the files one by one.",
-            )  # fmt: skip
+            )
         for note in notes:
             self.rows.note(note)
 
 
 def _is_totals(fields: object, needed: Iterable[str]) -> bool:
     """Return whether a line holds totals: numbers, and none of the fields of a record."""
-    return isinstance(fields, dict) and bool(fields) and not any(
-        has_field(fields, name) for name in needed
-    ) and all(isinstance(value, int | float) for value in fields.values())  # fmt: skip
+    return (
+        isinstance(fields, dict)
+        and bool(fields)
+        and not any(has_field(fields, name) for name in needed)
+        and all(isinstance(value, int | float) for value in fields.values())
+    )
 
 
 def content_of(*asked: object) -> str:
