@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import invwishart, norm
 
 from bayesatk.core.engine import coupling
-from bayesatk.core.engine.coupling import Influence, couple, overlap_of_errors, standardised
+from bayesatk.core.engine.coupling import Influence, couple, overlap_of_errors, with_mean
 
 
 def _values(seed: int, systems: int = 3, questions: int = 30) -> np.ndarray:
@@ -179,15 +179,24 @@ def test_systems_without_spread_have_an_order_too() -> None:
     assert np.isfinite(roots).all()
 
 
-def test_draws_have_the_mean_and_sd_unless_they_would_leave_the_range() -> None:
+def test_draws_have_the_mean_and_keep_their_values() -> None:
     rng = np.random.default_rng(6)
-    values = rng.beta(3, 4, (2000, 2))
-    moved = standardised(values, np.array([0.4, 0.5]), np.array([0.1, 0.15]), (0.0, 1.0))
-    np.testing.assert_allclose(moved.mean(axis=0), [0.4, 0.5])
-    np.testing.assert_allclose(moved.std(axis=0), [0.1, 0.15])
-    near = standardised(values, np.array([0.99, 0.5]), np.array([0.1, 0.0]), (0.0, 1.0))
-    np.testing.assert_allclose(near.mean(axis=0), [0.99, 0.5])
-    assert near.max() == pytest.approx(1.0)
-    assert near[:, 0].std() < 0.1
-    same = standardised(np.ones((5, 1)), np.ones(1), np.zeros(1), (0.0, 1.0))
-    assert (same == 1.0).all()
+    values = np.sort(rng.beta(3, 4, (2000, 2)), axis=0)
+    mean = values.mean(axis=0) + np.array([0.005, -0.005])
+    moved = with_mean(values, mean)
+    np.testing.assert_allclose(moved.mean(axis=0), mean, atol=1e-8)
+    assert (np.diff(moved, axis=0) >= 0.0).all()
+    assert (moved.min(axis=0) >= values[0]).all()
+    assert (moved.max(axis=0) <= values[-1]).all()
+
+    # Of three questions none, one or two are solved but for the last digits.
+    solved = np.sort(rng.choice([0.0, 1 / 3, 2 / 3], 2000) + 1e-9 * rng.random(2000))
+    moved = with_mean(solved, solved.mean() + np.array(0.01))
+    assert moved.mean() == pytest.approx(solved.mean() + 0.01)
+    assert (np.abs(3.0 * moved - np.rint(3.0 * moved)) > 1e-8).sum() <= 3
+
+
+def test_draws_stay_where_a_tail_beyond_them_makes_the_mean() -> None:
+    values = np.sort(1.0 - 1e-12 * np.random.default_rng(1).random(1000))
+    np.testing.assert_array_equal(with_mean(values, np.array(0.999)), values)
+    np.testing.assert_array_equal(with_mean(np.ones((5, 1)), np.ones(1)), np.ones((5, 1)))

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.engine.coupling import standardised
+from bayesatk.core.engine.coupling import with_mean
 from bayesatk.core.engine.distribution import Empirical, measured_interval
 from bayesatk.core.numerics.points import WeightedPoints
 from bayesatk.core.pooling.marks import mark_probability
@@ -161,7 +161,7 @@ class Evaluated:
         Metrics of the grid; on categories then the probability to reach each higher score.
     drawn : Draws
     margins : ndarray, shape (draws, metrics, target)
-        Quantiles of the metrics of the grid at even levels, with the exact means and sds.
+        Quantiles of the metrics of the grid at even levels, with the exact means.
     groups : pair of ndarray, shape (group, metrics, target, ...), optional
         Statistics and quantiles of each group of questions.
     question_p : pair of ndarray, optional
@@ -395,7 +395,7 @@ def _hyper_tables(study: Study, hyper: Summary | list[Summary]) -> Tables:
 def _even_draws(
     study: Study, posterior: Posterior, exact: Distributions, drawn: Draws, number: int
 ) -> Array:
-    """Return even quantiles of the first metrics, with the exact means and sds.
+    """Return even quantiles of the first metrics, with the exact means.
 
     Means over questions are between the lowest and the highest score.
 
@@ -409,8 +409,7 @@ def _even_draws(
         for metric, law in enumerate(by_metric[:number]):
             if law is not None:
                 values[:, metric, target] = law.quantile(levels)
-    ends = float(min(study.scale.scores)), float(max(study.scale.scores))
-    return standardised(values, posterior.mean[:number], posterior.sd[:number], ends)
+    return with_mean(values, posterior.mean[:number])
 
 
 def _side_by_side(parts: Sequence[Evaluated], places: Sequence[list[int]]) -> Evaluated:

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Array, Flags
-from bayesatk.core.engine.coupling import Influence, couple, overlap_of_errors
+from bayesatk.core.engine.coupling import Influence, couple, overlap_of_errors, with_mean
 from bayesatk.core.question.observed import largest_observed_k
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
@@ -240,15 +240,15 @@ def joint_groups(
         ),
     }
     if study.grouping is not None and "group_posterior" in groups:
-        by_system = [system.drawn.groups for system in each if system.drawn.groups is not None]
-        group_draws_by_system = np.stack([drawn.metrics[:, :, :metrics] for drawn in by_system], 1)
-        for group in range(group_draws_by_system.shape[2]):
-            draws = group_draws_by_system[:, :, group]
-            group_draws_by_system[:, :, group] = shared.together(draws, draws, group)
-        labels = study.grouping.labels
-        joint["group_posterior"] = group_draws_dataset(
-            study.grid, labels, group_draws_by_system, posterior
+        by_system = [_group_draws(system, metrics) for system in each]
+        group_margins, group_draws = (
+            np.stack(pair, axis=1) for pair in zip(*by_system, strict=True)
         )
+        for group in range(group_draws.shape[2]):
+            own = group_margins[:, :, group], group_draws[:, :, group]
+            group_margins[:, :, group] = shared.together(*own, group)
+        labels = study.grouping.labels
+        joint["group_posterior"] = group_draws_dataset(study.grid, labels, group_margins, posterior)
     return joint
 
 
@@ -261,3 +261,14 @@ def _unjudged_share(system: Evaluated, metrics: int) -> Array:
     """Return the share of the variance of means that is not due to the rates of a judge."""
     share = system.judge_share
     return np.ones(metrics) if share is None else 1.0 - share[:metrics, 1]
+
+
+def _group_draws(system: Evaluated, metrics: int) -> tuple[Array, Array]:
+    """Return ascending draws with the means of their table, and the draws themselves.
+
+    Both have the shape (draws, groups, metrics, targets).
+    """
+    assert system.drawn.groups is not None
+    assert system.groups is not None
+    draws = system.drawn.groups.metrics[:, :, :metrics]
+    return with_mean(np.sort(draws, axis=0), system.groups[0][:, :metrics, :, 1]), draws

@@ -7,13 +7,17 @@ import numpy as np
 from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.pairs.contrasts import (
+    RESOLUTION,
     Settings,
     rank_probabilities,
     separated,
     tiers_of,
 )
 from bayesatk.comparison.pairs.shrinkage import shrunk
+from bayesatk.core.question.observed import mean_over_questions
+from bayesatk.metrics.grid import parse
 from bayesatk.posterior.joint import SharedQuestions
+from bayesatk.posterior.observed import finite_values, question_shares
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 
@@ -72,7 +76,8 @@ def orders(
 ) -> tuple[Flags, list[float]]:
     """Return which orders are declared, and how surely all are right, as `separated` does.
 
-    None is declared of systems that tried questions of other difficulty (`Result.unlike`).
+    None is declared of systems that tried questions of other difficulty (`Result.unlike`), and none
+    that nothing in the trials speaks for (`no_better_seen`).
 
     Parameters
     ----------
@@ -83,7 +88,38 @@ def orders(
         Orders are declared while all are right together with probability ``1 - alpha / 2``.
     """
     draws = _shrunk(fit, values[deciding_target(fit, target)], cell)
-    return separated(fit.scale.direction * draws, 0.5 * alpha, fit.unlike)
+    return separated(
+        fit.scale.direction * draws, 0.5 * alpha, fit.unlike | no_better_seen(fit, cell)
+    )
+
+
+def no_better_seen(fit: Result, cell: int) -> Flags:
+    """Of which pairs (system, other) the first did no better in any trial that was run.
+
+    Neither by mean marks nor by the observed metric, at as many trials as every question has where
+    k exceeds these. A system without a fault leaves the spread of difficulties to the prior; one
+    with equal faults everywhere does not, and would be ahead in pass@k on questions like these.
+    Where marks alone do not decide (a judge errs, earlier trials count, systems tried different
+    questions, the model is your own) nothing is said: all are False.
+    """
+    systems, tried = len(fit.systems), fit.trials > 0
+    if fit.own or fit.judges is not None or fit.prior_counts is not None:
+        return np.zeros((systems, systems), bool)
+    if not (tried == tried[0]).all():
+        return np.zeros((systems, systems), bool)
+
+    def compared() -> Flags:
+        metric, fewest, kept = [*fit.grid][cell], int(fit.trials[tried].min()), tried[0]
+        if metric.k > fewest:
+            metric = metric.family.at(fewest, metric.tau)
+        metrics, share = [*parse("mean"), metric], question_shares(fit.study, kept)
+        by_question = finite_values(fit.study, metrics, range(systems))[:, kept]
+        seen = fit.scale.direction * np.stack(
+            [mean_over_questions(values, share, tried[0, kept]) for values in by_question]
+        )
+        return np.asarray((seen[:, None] <= seen + RESOLUTION).all(axis=-1))
+
+    return fit.once(("no better seen", cell), compared)
 
 
 def _shrunk(fit: Result, values: Array, cell: int) -> Array:

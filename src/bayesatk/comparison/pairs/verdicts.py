@@ -23,7 +23,7 @@ from bayesatk._tools.words import (
     probability_words,
 )
 from bayesatk.comparison.pairs.contrasts import CONTRASTS, RESOLUTION
-from bayesatk.comparison.pairs.together import deciding_target, joint_draws, orders
+from bayesatk.comparison.pairs.together import deciding_target, joint_draws, no_better_seen, orders
 from bayesatk.core.question.observed import has_observed_mean
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.observed import observed_value
@@ -234,18 +234,34 @@ class PairSentences:
             f": posterior mean difference {mean} ({percent} interval {low} to {high}), "
             f"{', '.join(chances)}"
         )
-        excludes_zero = row["ci_lower"] * row["ci_upper"] > 0.0
-        if verdict == OPEN and (excludes_zero or row["prob_in_rope"] >= 1.0 - self._attrs["alpha"]):
-            text += self._why_not_separated(target, pair)
+        sure, not_tied = 1.0 - 0.5 * self._attrs["alpha"], row["prob_greater"] - row["prob_tie"] / 2
+        looks_decided = (
+            row["ci_lower"] * row["ci_upper"] > 0.0
+            or max(not_tied, 1.0 - row["prob_tie"] - not_tied) >= sure
+            or row["prob_in_rope"] >= 1.0 - self._attrs["alpha"]
+        )
+        if verdict == OPEN and looks_decided:
+            ahead = pair if row["prob_greater"] > 0.5 else pair[::-1]
+            reason = self._why_none_is_ahead(metric, ahead)
+            if reason:
+                return f"{text}; no order is declared, because {reason}."
+            text += self._why_not_separated(target)
         if len(self._result.systems) > 2:
             return f"{text}."
-        sure, not_tied = 1.0 - 0.5 * self._attrs["alpha"], row["prob_greater"] - row["prob_tie"] / 2
         return f"{text}." + near_words(not_tied, sure, self._attrs["effective_draws"])
 
-    def _why_not_separated(self, target: int, pair: tuple[int, int]) -> str:
-        """Say what a pair lacks whose interval does not contain zero."""
+    def _why_none_is_ahead(self, metric: Metric, pair: tuple[int, ...]) -> str:
+        """Say what keeps the first of a pair from being declared better, however probable it is."""
         if self._result.unlike[pair]:
-            return "; no order is declared, because they tried questions of other difficulty"
+            return "they tried questions of other difficulty"
+        if no_better_seen(self._result, [*self._result.grid].index(metric))[pair]:
+            return (
+                f"{named(self._result.systems[pair[0]])} did no better in the trials that were run"
+            )
+        return ""
+
+    def _why_not_separated(self, target: int) -> str:
+        """Say what a pair lacks whose interval does not contain zero."""
         sure = 1.0 - 0.5 * self._attrs["alpha"]
         number = len(self._result.systems)
         if deciding_target(self._result, target) != target:

@@ -31,6 +31,8 @@ _OBSERVED_MIN, _OBSERVED_MAX, _AVERAGE_MAX = -0.5, 0.995, 0.99  # bounds of aver
 _FREEDOM_PER_SYSTEM, _FREEDOM_OFFSET = 6, 8  # of the inverse Wishart prior: 6 systems - 8
 _DIFFERING_PRIOR = 0.5  # questions on which a system differs from all others, a priori
 _MATRICES_MIN, _MATRICES_MAX, _MATRIX_FLOATS = 200, 1000, 2e7  # correlation matrices drawn
+_MAX_TILT = 0.1  # of levels, at which draws are read for their mean to be exact
+_TILT_STEPS = 3  # of Newton's method
 _RELATIVE_ZERO = 1e-12  # values with a smaller spread, relative to the largest, are equal
 
 
@@ -330,30 +332,40 @@ def reorder_by_rank(ascending: Array, ranked_like: Array) -> Array:
     return reordered
 
 
-def standardised(values: Array, mean: Array, sd: Array, ends: tuple[float, float]) -> Array:
-    """Shift and scale draws to a mean and sd; the sd is smaller where they would leave a range.
+def with_mean(ascending: Array, mean: Array) -> Array:
+    """Return draws with this mean, by moving their levels and not their values.
+
+    Draws that were shifted would leave the values that are nearly certain: means over few questions
+    that are all but solved or lost, or draws that equal an end of the range to the last digits. Of
+    two such systems the shift would say which is better. Instead the draw at a level p is read at
+    p + t p (1 - p). Draws stay as they are where t would be above `_MAX_TILT`: a tail beyond all
+    draws makes such a mean.
 
     Parameters
     ----------
-    values : ndarray, shape (draws, ...)
-    mean, sd : ndarray, shape (...)
-    ends : pair of float
-        Ends of the range; values that are outside extend it.
+    ascending : ndarray, shape (draws, ...)
+        Along the first axis.
+    mean : ndarray, shape (...)
 
     Examples
     --------
-    >>> draws = standardised(np.array([0.0, 1.0]), np.array(0.75), np.array(0.1), (0.0, 1.0))
-    >>> draws.round(12).tolist()
-    [0.65, 0.85]
+    >>> draws = np.repeat([0.0, 1.0], 500)
+    >>> moved = with_mean(draws, np.array(0.51))
+    >>> round(float(moved.mean()), 12), round(float(np.median(moved)), 12)
+    (0.51, 1.0)
     """
-    centred = values - values.mean(axis=0)
-    sd_now = centred.std(axis=0)
-    low, high = centred.min(axis=0), centred.max(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        below = (np.minimum(ends[0], values.min(axis=0)) - mean) / low
-        above = (np.maximum(ends[1], values.max(axis=0)) - mean) / high
-        stretch_limit = np.minimum(below, above)
-        stretch = np.where(
-            sd_now > 0.0, np.minimum(sd / sd_now, np.maximum(stretch_limit, 0.0)), 0.0
-        )
-    return np.asarray(mean + stretch * centred)
+    size = len(ascending)
+    index = np.arange(size).reshape(-1, *[1] * (ascending.ndim - 1))
+    level = (index + 0.5) / size
+    room = size * level * (1.0 - level)
+    between = 0.5 * (room[1:] + room[:-1]) / size
+    slope = np.maximum((between * np.diff(ascending, axis=0)).sum(axis=0), 1e-300)
+    moved, tilt = ascending, np.zeros_like(mean)
+    for _ in range(_TILT_STEPS):
+        tilt = tilt + (mean - moved.mean(axis=0)) / slope
+        tilt = np.where(np.abs(tilt) <= _MAX_TILT, tilt, 0.0)
+        place = np.clip(index + tilt * room, 0.0, size - 1.0)
+        below = np.minimum(place.astype(np.intp), size - 2)
+        low, high = (np.take_along_axis(ascending, below + step, axis=0) for step in (0, 1))
+        moved = low + (place - below) * (high - low)
+    return moved
