@@ -74,8 +74,8 @@ def claim(
     * *practically equivalent* if P(difference within the ROPE) >= 1 - alpha, for rope > 0;
     * *ahead* if its order is declared: orders are declared one after the other, the surest first,
       as long as all of them are right together with probability 1 - alpha/2 (for two systems: if
-      P(better) - P(tie)/2 >= 1 - alpha/2, for P(better) has half of P(tie)); tiers follow from the
-      same orders;
+      P(better) - P(tie)/2 >= 1 - alpha/2, for P(better) has half of P(tie)), and
+      never of a system that did no better in the trials; tiers follow from the same orders;
     * *ahead by more than the ROPE* if also P(difference above the ROPE) >= 1 - alpha/2;
     * *not separated* otherwise.
 
