@@ -354,18 +354,19 @@ def with_mean(ascending: Array, mean: Array) -> Array:
     >>> round(float(moved.mean()), 12), round(float(np.median(moved)), 12)
     (0.51, 1.0)
     """
-    size = len(ascending)
-    index = np.arange(size).reshape(-1, *[1] * (ascending.ndim - 1))
-    level = (index + 0.5) / size
-    room = size * level * (1.0 - level)
-    between = 0.5 * (room[1:] + room[:-1]) / size
-    slope = np.maximum((between * np.diff(ascending, axis=0)).sum(axis=0), 1e-300)
-    moved, tilt = ascending, np.zeros_like(mean)
-    for _ in range(_TILT_STEPS):
-        tilt = tilt + (mean - moved.mean(axis=0)) / slope
-        tilt = np.where(np.abs(tilt) <= _MAX_TILT, tilt, 0.0)
-        place = np.clip(index + tilt * room, 0.0, size - 1.0)
-        below = np.minimum(place.astype(np.intp), size - 2)
-        low, high = (np.take_along_axis(ascending, below + step, axis=0) for step in (0, 1))
-        moved = low + (place - below) * (high - low)
+    index = np.arange(len(ascending), dtype=float)
+    level = (index + 0.5) / len(ascending)
+    room = level * (1.0 - level)
+    moved = ascending.copy()
+    for at in np.ndindex(ascending.shape[1:]):
+        draws = np.ascontiguousarray(ascending[:, *at])
+        slope = 0.5 * (room[1:] + room[:-1]) @ np.diff(draws)
+        tilt, read = 0.0, draws
+        for _ in range(_TILT_STEPS):
+            tilt += float((mean[at] - read.mean()) / slope) if slope > 0.0 else 0.0
+            if abs(tilt) > _MAX_TILT:
+                read = draws
+                break
+            read = np.interp(index + tilt * len(draws) * room, index, draws)
+        moved[:, *at] = read
     return moved
