@@ -1,6 +1,6 @@
 """The joint draws of all systems of a result, and how these stand: all that comparisons read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from bayesatk.comparison.pairs.contrasts import (
     tiers_of,
 )
 from bayesatk.comparison.pairs.shrinkage import shrunk
-from bayesatk.core.question.observed import mean_over_questions
+from bayesatk.core.question.observed import largest_observed_k, mean_over_questions
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.joint import SharedQuestions
 from bayesatk.posterior.observed import finite_values, question_shares
@@ -96,8 +96,8 @@ def orders(
 def no_better_seen(fit: Result, cell: int) -> Flags:
     """Of which pairs (system, other) the first did no better in any trial that was run.
 
-    Neither by mean marks nor by the observed metric, at as many trials as every question has where
-    k exceeds these. A system without a fault leaves the spread of difficulties to the prior; one
+    Neither by mean marks nor by the observed metric, at as many trials as questions have where k
+    exceeds these. A system without a fault leaves the spread of difficulties to the prior; one
     with equal faults everywhere does not, and would be ahead in pass@k on questions like these.
     Where marks alone do not decide (a judge errs, earlier trials count, systems tried different
     questions, the model is your own) nothing is said: all are False.
@@ -109,10 +109,9 @@ def no_better_seen(fit: Result, cell: int) -> Flags:
         return np.zeros((systems, systems), bool)
 
     def compared() -> Flags:
-        metric, fewest, kept = [*fit.grid][cell], int(fit.trials[tried].min()), tried[0]
-        if metric.k > fewest:
-            metric = metric.family.at(fewest, metric.tau)
-        metrics, share = [*parse("mean"), metric], question_shares(fit.study, kept)
+        metric, kept = [*fit.grid][cell], tried[0]
+        seen_metric = replace(metric, k=min(metric.k, largest_observed_k(fit.trials)))
+        metrics, share = [*parse("mean"), seen_metric], question_shares(fit.study, kept)
         by_question = finite_values(fit.study, metrics, range(systems))[:, kept]
         seen = fit.scale.direction * np.stack(
             [mean_over_questions(values, share, tried[0, kept]) for values in by_question]
