@@ -75,7 +75,8 @@ def claim(
     * *ahead* if its order is declared: orders are declared one after the other, the surest first,
       as long as all of them are right together with probability 1 - alpha/2 (for two systems: if
       P(better) - P(tie)/2 >= 1 - alpha/2, for P(better) has half of P(tie)), and
-      never of a system that did no better in the trials; tiers follow from the same orders;
+      not of a system that did no better in the trials, where marks alone decide; tiers follow
+      from the same orders;
     * *ahead by more than the ROPE* if also P(difference above the ROPE) >= 1 - alpha/2;
     * *not separated* otherwise.
 
