@@ -397,8 +397,6 @@ def _even_draws(
 ) -> Array:
     """Return even quantiles of the first metrics, with the exact means.
 
-    Means over questions are between the lowest and the highest score.
-
     Returns
     -------
     ndarray, shape (draws, metrics, target)

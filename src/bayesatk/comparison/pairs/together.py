@@ -94,7 +94,7 @@ def orders(
 
 
 def no_better_seen(fit: Result, cell: int) -> Flags:
-    """Of which pairs (system, other) the first did no better in any trial that was run.
+    """Of which pairs (system, other) the first did no better in the trials that were run.
 
     Neither by mean marks nor by the observed metric, at as many trials as questions have where k
     exceeds these. A system without a fault leaves the spread of difficulties to the prior; one
